@@ -1,0 +1,423 @@
+//! What the judge derives from the rows, and the reports print: `analysis.json`.
+//!
+//! Everything here can be computed again from the plan and the rows. Derived floats are rounded to
+//! 12 significant digits before they are written.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::Isolation;
+use crate::metric::{Direction, Metric};
+use crate::plan::Arrangement;
+use crate::record::{Flag, Share, Stage};
+
+/// Schema of `analysis.json`.
+pub const ANALYSIS_SCHEMA: &str = "wiretrial.analysis/1";
+
+/// `analysis.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// [`ANALYSIS_SCHEMA`].
+    pub schema: String,
+    /// Name of the campaign.
+    pub campaign: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its question.
+    pub question: String,
+    /// SHA-256 of `plan.json`.
+    pub plan_sha256: String,
+    /// SHA-256 of `trials.jsonl`.
+    pub rows_sha256: String,
+    /// The answer: one sentence from a fixed list, without its leading word.
+    pub answer: Answer,
+    /// The verdict of the whole: the worst over the cases' primary comparisons.
+    pub verdict: Verdict,
+    /// The gates.
+    pub gates: Vec<Gate>,
+    /// One per case and metric, the primary metric first within a case.
+    pub comparisons: Vec<Comparison>,
+    /// One per case and arm.
+    pub loads: Vec<Load>,
+    /// The identities and guards, each with both sides' numbers.
+    pub validity: Vec<Check>,
+    /// What this evidence does not establish.
+    pub limitations: Vec<Limitation>,
+    /// How far the evidence carries.
+    pub class: EvidenceClass,
+    /// Why not further; empty for confirmatory evidence.
+    pub class_reasons: Vec<String>,
+    /// How it was made.
+    pub conditions: Conditions,
+}
+
+/// The answer in words, and what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// `better`, `worse`, `same`, `not decided`, `mixed`, `invalid`.
+    pub word: String,
+    /// The rest of the sentence.
+    pub text: String,
+}
+
+/// How far evidence carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceClass {
+    /// Shows that the parts work.
+    Smoke,
+    /// Suggests.
+    Exploratory,
+    /// Sealed, complete, enough pairs, clean tree.
+    Confirmatory,
+}
+
+impl EvidenceClass {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Smoke => "smoke",
+            Self::Exploratory => "exploratory",
+            Self::Confirmatory => "confirmatory",
+        }
+    }
+}
+
+/// Verdict of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Better by more than the margin.
+    ImprovedWorthwhile,
+    /// Better.
+    Improved,
+    /// The same within the margin.
+    Equivalent,
+    /// Not decided.
+    Inconclusive,
+    /// Worse.
+    Regressed,
+    /// Worse by more than the margin.
+    RegressedWorthwhile,
+    /// The arms did not do the same work, or the sender was held back by the capture.
+    NotComparable,
+    /// The result moved during the campaign by more than the margin.
+    Unstable,
+    /// One arm's trials were voided more often than the other's.
+    AsymmetricFailures,
+    /// Broken accounting, wrong work or too many voids.
+    Invalid,
+    /// Not all planned pairs were run.
+    Incomplete,
+}
+
+impl Verdict {
+    /// All verdicts.
+    pub const ALL: [Self; 11] = [
+        Self::ImprovedWorthwhile,
+        Self::Improved,
+        Self::Equivalent,
+        Self::Inconclusive,
+        Self::Regressed,
+        Self::RegressedWorthwhile,
+        Self::NotComparable,
+        Self::Unstable,
+        Self::AsymmetricFailures,
+        Self::Invalid,
+        Self::Incomplete,
+    ];
+
+    /// Its name in evidence.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ImprovedWorthwhile => "improved_worthwhile",
+            Self::Improved => "improved",
+            Self::Equivalent => "equivalent",
+            Self::Inconclusive => "inconclusive",
+            Self::Regressed => "regressed",
+            Self::RegressedWorthwhile => "regressed_worthwhile",
+            Self::NotComparable => "not_comparable",
+            Self::Unstable => "unstable",
+            Self::AsymmetricFailures => "asymmetric_failures",
+            Self::Invalid => "invalid",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+/// Verdict of a load: does the case stay below the loss limit?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadVerdict {
+    /// Every repeat kept the rule and the bound is below the limit.
+    Pass,
+    /// It did not.
+    Fail,
+    /// The rule holds but the bound does not, or a single repeat was marginal.
+    Inconclusive,
+    /// The rate was not reached where the sender does the receive work.
+    CoupledLimit,
+    /// The rate was not reached: the generator was the limit.
+    GeneratorLimited,
+    /// Repeats at one rate disagree more than chance allows.
+    PathVariable,
+    /// Broken accounting.
+    Invalid,
+}
+
+impl LoadVerdict {
+    /// All verdicts of a load.
+    pub const ALL: [Self; 7] = [
+        Self::Pass,
+        Self::Fail,
+        Self::Inconclusive,
+        Self::CoupledLimit,
+        Self::GeneratorLimited,
+        Self::PathVariable,
+        Self::Invalid,
+    ];
+
+    /// Its name in evidence.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Inconclusive => "inconclusive",
+            Self::CoupledLimit => "coupled_limit",
+            Self::GeneratorLimited => "generator_limited",
+            Self::PathVariable => "path_variable",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// An interval at 95 % and at 90 %, on the ratio scale; an end is `None` where it cannot be
+/// resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end, 95 %.
+    pub lo95: Option<f64>,
+    /// Upper end, 95 %.
+    pub hi95: Option<f64>,
+    /// Lower end, 90 %.
+    pub lo90: Option<f64>,
+    /// Upper end, 90 %.
+    pub hi90: Option<f64>,
+}
+
+/// One metric of one case, candidate against baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The case.
+    pub case: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Its unit for people.
+    pub unit: String,
+    /// Which way is good.
+    pub direction: Direction,
+    /// Whether it decides.
+    pub primary: bool,
+    /// Pairs in the estimate.
+    pub pairs: u32,
+    /// The pairs' values, baseline and candidate, in the order in which they ran.
+    pub values: Vec<[f64; 2]>,
+    /// Mean of the baseline, in `unit`.
+    pub mean_baseline: Option<f64>,
+    /// Mean of the candidate, in `unit`.
+    pub mean_candidate: Option<f64>,
+    /// Candidate over baseline.
+    pub ratio: Option<f64>,
+    /// `ratio` - 1.
+    pub change: Option<f64>,
+    /// Percentile bootstrap over whole pairs: the published interval.
+    pub percentile: Interval,
+    /// The interval that decides.
+    pub decision: Interval,
+    /// Exact enumeration of all resamples, where there are few enough.
+    pub exact: Option<Interval>,
+    /// Percentile with tails expanded for small n.
+    pub expanded: Interval,
+    /// Student's t on the log of the ratio of means.
+    pub delta_t: Interval,
+    /// Geometric mean of the pair ratios.
+    pub geo_ratio: Option<f64>,
+    /// Median of the pair ratios.
+    pub median_ratio: Option<f64>,
+    /// Standard deviation of the log pair ratios.
+    pub sd_log: Option<f64>,
+    /// Standard error of the log ratio of means.
+    pub se_log: Option<f64>,
+    /// Range of the ratio when any one pair is left out: smallest, largest.
+    pub leave_one_out: Option<[f64; 2]>,
+    /// SHA-256 of the resample indices.
+    pub index_sha256: Option<String>,
+    /// The verdict; `None` on a metric that does not decide.
+    pub verdict: Option<Verdict>,
+    /// Why, in fixed words.
+    pub reasons: Vec<String>,
+    /// Notes.
+    pub flags: Vec<Flag>,
+    /// The verdict in a sentence.
+    pub statement: String,
+}
+
+/// One arm of one case, as a load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// The case.
+    pub case: String,
+    /// The arm.
+    pub arm: String,
+    /// Trials added up.
+    pub repeats: u32,
+    /// Asked, packets per second: a label.
+    pub intended_pps: u64,
+    /// Accepted over the measured sending time: the load of record.
+    pub offered_pps: Option<f64>,
+    /// Unique over first to last consumption; `None` in interleaved trials.
+    pub delivered_pps: Option<f64>,
+    /// Counted datagrams the sender's kernel accepted.
+    pub accepted: u64,
+    /// Delivered at least once.
+    pub unique: u64,
+    /// accepted - unique.
+    pub lost: u64,
+    /// lost / accepted.
+    pub loss_ratio: Option<f64>,
+    /// Upper 95 % bound of the loss ratio.
+    pub loss_upper95: Option<f64>,
+    /// The worst single trial's upper bound.
+    pub worst_upper95: Option<f64>,
+    /// Lost per thousand within the limit in every trial, in integers.
+    pub rule_ok: bool,
+    /// The lost by stage, `null` where unknown.
+    pub lost_at: BTreeMap<Stage, Option<Share>>,
+    /// Copies that no counter explains, summed as numbers.
+    pub unexplained: i64,
+    /// Duplicate copies.
+    pub duplicate: u64,
+    /// Reordered datagrams.
+    pub reordered: u64,
+    /// Foreign, stale and corrupt copies.
+    pub foreign: u64,
+    /// What bounds the load, in fixed words, such as `at_least`.
+    pub bounds: Vec<String>,
+    /// The verdict.
+    pub verdict: LoadVerdict,
+    /// Why, in fixed words.
+    pub reasons: Vec<String>,
+    /// Notes.
+    pub flags: Vec<Flag>,
+}
+
+/// A declared or implicit gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Its name.
+    pub name: String,
+    /// Whether it passed.
+    pub passed: bool,
+    /// Why.
+    pub reason: String,
+}
+
+/// One identity or guard over all trials.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What is checked.
+    pub name: String,
+    /// The left side's numbers.
+    pub left: String,
+    /// The right side's numbers.
+    pub right: String,
+    /// Whether it holds in every trial.
+    pub holds: bool,
+    /// In how many trials it was checked.
+    pub trials: u64,
+}
+
+/// Something the evidence does not establish.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limitation {
+    /// Its word for `explain`.
+    pub word: String,
+    /// One clause.
+    pub text: String,
+}
+
+/// How the evidence was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// Version of the harness.
+    pub version: String,
+    /// Seed, as in the plan.
+    pub seed: String,
+    /// Isolation.
+    pub isolation: Isolation,
+    /// Arrangement.
+    pub arrangement: Arrangement,
+    /// Topology.
+    pub topology: String,
+    /// Host class: four digits and words.
+    pub host_class: String,
+    /// Words for the host.
+    pub host: String,
+    /// Declared margin as a ratio.
+    pub margin: Option<f64>,
+    /// Primary metric.
+    pub primary: Metric,
+    /// Pairs planned per case.
+    pub pairs_planned: u32,
+    /// Attempt at this question.
+    pub attempt: u32,
+    /// How datagrams were sent, one entry a case.
+    pub sending: Vec<String>,
+    /// What differs between the arms, one entry a setting.
+    pub treatment: Vec<String>,
+    /// Pairs planned in all.
+    pub pairs_total: u64,
+    /// Pairs in the estimates.
+    pub pairs_done: u64,
+    /// Pairs voided.
+    pub pairs_voided: u64,
+    /// CPUs of the senders; empty when unpinned.
+    pub sender_cpus: Vec<u32>,
+    /// CPU of the receivers.
+    pub receiver_cpu: Option<u32>,
+}
+
+/// `value` rounded to 12 significant digits, as derived floats are written.
+#[must_use]
+pub fn round12(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    format!("{value:.11e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twelve_significant_digits() {
+        assert!((round12(1.0 / 3.0) - 0.333_333_333_333).abs() < f64::EPSILON);
+        assert!((round12(-123_456_789_012_345.0) + 123_456_789_012_000.0).abs() < f64::EPSILON);
+        assert!(round12(0.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn names_are_what_serde_writes() {
+        for verdict in Verdict::ALL {
+            assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.name());
+        }
+        for verdict in LoadVerdict::ALL {
+            assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.name());
+        }
+    }
+}

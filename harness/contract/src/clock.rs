@@ -1,0 +1,131 @@
+//! The only place that reads a clock.
+//!
+//! All times are nanoseconds in a `u64`. Intervals use `CLOCK_MONOTONIC`, which all network
+//! namespaces of one host share and which differs between hosts. libpcap stamps frames with
+//! `CLOCK_REALTIME`; [`ClockPair`] relates the two. CPU time is `CLOCK_PROCESS_CPUTIME_ID`, which
+//! the scheduler keeps exactly, unlike the sampled utime and stime of `getrusage` (clock_gettime(2)).
+
+use std::time::Duration;
+
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+
+/// `CLOCK_MONOTONIC`, ns since an arbitrary start that is fixed until the next boot.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    read(ClockId::CLOCK_MONOTONIC)
+}
+
+/// `CLOCK_REALTIME`, ns since 1970-01-01T00:00:00Z. It may step.
+#[must_use]
+pub fn realtime_ns() -> u64 {
+    read(ClockId::CLOCK_REALTIME)
+}
+
+/// CPU time of this process, all threads, user and system, in ns.
+#[must_use]
+pub fn process_cpu_ns() -> u64 {
+    read(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of the calling thread, user and system, in ns.
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    read(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Sleeps until `CLOCK_MONOTONIC` shows `deadline_ns`, or a signal comes; returns at once if that
+/// has passed.
+pub fn sleep_until(deadline_ns: u64) {
+    let deadline = TimeSpec::from_duration(Duration::from_nanos(deadline_ns));
+    // A signal ends the sleep early; every caller loops on the clock anyway.
+    let _ = clock_nanosleep(
+        ClockId::CLOCK_MONOTONIC,
+        ClockNanosleepFlags::TIMER_ABSTIME,
+        &deadline,
+    );
+}
+
+/// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` at one moment, with how well it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ClockPair {
+    /// Real time less monotonic time, ns.
+    pub offset_ns: i64,
+    /// Half the time between the two monotonic readings around the real one, ns.
+    pub error_ns: u64,
+}
+
+impl ClockPair {
+    /// The best of five readings: the one whose two monotonic readings lie closest together.
+    #[must_use]
+    pub fn now() -> Self {
+        let mut best = Self::once();
+        for _ in 0..4 {
+            let next = Self::once();
+            if next.error_ns < best.error_ns {
+                best = next;
+            }
+        }
+        best
+    }
+
+    fn once() -> Self {
+        let before = monotonic_ns();
+        let real = realtime_ns();
+        let after = monotonic_ns();
+        let error_ns = (after - before) / 2;
+        Self {
+            offset_ns: real.cast_signed() - (before + error_ns).cast_signed(),
+            error_ns,
+        }
+    }
+}
+
+/// A wall time as RFC 3339 in UTC, to the second.
+#[must_use]
+pub fn rfc3339(realtime_ns: u64) -> String {
+    format(realtime_ns, "%Y-%m-%dT%H:%M:%SZ")
+}
+
+/// A wall time fit for a folder's name: `20261130T142233Z`.
+#[must_use]
+pub fn folder_time(realtime_ns: u64) -> String {
+    format(realtime_ns, "%Y%m%dT%H%M%SZ")
+}
+
+fn format(realtime_ns: u64, pattern: &str) -> String {
+    let seconds = (realtime_ns / 1_000_000_000).cast_signed();
+    match jiff::Timestamp::from_second(seconds) {
+        Ok(time) => time.strftime(pattern).to_string(),
+        Err(_) => format!("{seconds}s"),
+    }
+}
+
+fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).expect("Linux has this clock");
+    time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn monotonic_never_goes_back() {
+        let first = monotonic_ns();
+        assert!(monotonic_ns() >= first);
+    }
+
+    #[test]
+    fn sleeping_ends_at_or_after_the_deadline() {
+        let deadline = monotonic_ns() + 1_000_000;
+        sleep_until(deadline);
+        assert!(monotonic_ns() >= deadline);
+    }
+
+    #[test]
+    fn wall_times() {
+        assert_eq!(rfc3339(1_796_048_553_999_999_999), "2026-11-30T14:22:33Z");
+        assert_eq!(folder_time(1_796_048_553_000_000_000), "20261130T142233Z");
+    }
+}

@@ -1,0 +1,36 @@
+//! The line messages between the harness and its children, and the reader that both ends share.
+//!
+//! One JSON object a line, at most [`MAX_LINE`] bytes, with `v` (the protocol version) and `type`
+//! beside the message's own fields. Before a child's hello up to [`MAX_NOISE`] bytes of other text
+//! are skipped, since a login shell may print some; after it anything else is an error that quotes
+//! what came. Unknown fields from a child are ignored; an unknown field in a `prepare` is an error
+//! that names it, because a child that does not know a setting must not run without it.
+
+mod agent;
+mod child;
+mod line;
+
+pub use agent::{
+    AgentAnswer, AgentAsk, AgentReply, AgentRequest, Isolation, MakeTopology, TopologyKind,
+};
+pub use child::{
+    CaptureSettings, ChildError, Done, Engine, Errors, FromChild, GeneratorPrepare, GeneratorReady,
+    Group, GroupName, Hello, Ready, ReceiverPrepare, ReceiverReady, Role, SendMethod, Slice,
+    SourcePorts, Stop, ToChild, TrialIdentity,
+};
+pub use line::{LineError, Message, Reader, common_version, quote, send};
+
+/// The protocol version this build speaks first.
+pub const PROTOCOL: u32 = 1;
+/// The protocol versions this build can speak, lowest and highest.
+pub const PROTOCOL_RANGE: [u32; 2] = [1, 1];
+/// The stamp versions this build can write and read, lowest and highest.
+pub const STAMP_RANGE: [u32; 2] = [1, 1];
+/// Longest line either end accepts, bytes, newline included.
+pub const MAX_LINE: usize = 1 << 20;
+/// Most text skipped before a child's hello, bytes.
+pub const MAX_NOISE: usize = 64 << 10;
+/// Datagrams one `probe` message sends to each group.
+pub const PROBE_BURST: u64 = 16;
+/// `probe` messages before the harness gives up.
+pub const PROBE_ATTEMPTS: u32 = 10;

@@ -1,0 +1,241 @@
+//! The sealed plan: what will be run, in which order, and the rule that will judge it.
+//!
+//! Written once as `plan.json`, after the binaries are built and every arm was rehearsed; its
+//! SHA-256 is the start of the chain of rows. It holds no time of day, host name or path, so that
+//! the same question with the same seed and binaries has the same bytes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::{CaptureSettings, Engine, Isolation, SendMethod, TopologyKind};
+use crate::metric::Metric;
+use crate::units::Family;
+
+/// Schema of `plan.json`.
+pub const PLAN_SCHEMA: &str = "wiretrial.plan/1";
+
+/// A campaign with every default filled in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Campaign {
+    /// Name, `[a-z0-9._-]+`.
+    pub name: String,
+    /// What it gives.
+    pub kind: Kind,
+    /// The question in words.
+    pub question: String,
+    /// How the answer is reached.
+    pub design: Design,
+    /// Where the trials run.
+    pub topology: Topology,
+    /// The arms, the reference first.
+    pub arms: Vec<ArmSpec>,
+    /// The cases, in the order of the file.
+    pub cases: Vec<Case>,
+}
+
+/// What a campaign gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Two arms, a verdict per case.
+    Paired,
+}
+
+/// How the answer is reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Design {
+    /// Pairs per case, even, at least 6.
+    pub pairs: u32,
+    /// Worthwhile effect and equivalence margin as a ratio; `None` when not declared.
+    pub margin: Option<f64>,
+    /// The metric that decides.
+    pub primary: Metric,
+    /// How the members of a pair share the time.
+    pub arrangement: Arrangement,
+    /// Both arms are the same on purpose, to measure the floor.
+    pub aa: bool,
+    /// Resamples of the percentile intervals.
+    pub resamples: u32,
+    /// Voided pairs replaced per case, at most.
+    pub replacements: u32,
+    /// Rest between pairs, ns.
+    pub rest_ns: u64,
+}
+
+/// How the members of a pair share the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrangement {
+    /// Both receivers are alive and one generator alternates between their ports.
+    Interleaved,
+    /// One member after the other.
+    Sequential,
+}
+
+impl std::fmt::Display for Arrangement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Interleaved => "interleaved",
+            Self::Sequential => "sequential",
+        })
+    }
+}
+
+/// Where the trials run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Topology {
+    /// The topology.
+    pub kind: TopologyKind,
+    /// IP version.
+    pub family: Family,
+    /// First of three UDP ports: two arms and the control port.
+    pub port: u16,
+}
+
+/// One of the things compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArmSpec {
+    /// `baseline` or `candidate`.
+    pub name: String,
+}
+
+/// A named point: traffic and settings shared by the arms, and each arm's own receiver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// Unique name, `[a-z0-9._/-]+`.
+    pub name: String,
+    /// What is sent.
+    pub traffic: Traffic,
+    /// The receiver of each arm, in the order of the arms.
+    pub receivers: Vec<ReceiverSpec>,
+}
+
+/// What is sent in a case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Intended rate over all senders, packets per second.
+    pub rate_pps: u64,
+    /// Ethernet frame with FCS, bytes.
+    pub frame_size: u32,
+    /// Sending time per arm and for the control port, ns.
+    pub duration_ns: u64,
+    /// Warm-up per arm before it, in the same schedule, ns.
+    pub warm_up_ns: u64,
+    /// Nominal length of a slice, ns; interleaved only.
+    pub slice_ns: u64,
+    /// UDP flows, a multiple of `senders`.
+    pub flows: u16,
+    /// Sender threads.
+    pub senders: u32,
+    /// How datagrams are handed to the kernel.
+    pub method: SendMethod,
+    /// Datagrams a call at most.
+    pub batch: u32,
+    /// Overdue datagrams sent back to back before the schedule shifts.
+    pub max_burst: u32,
+}
+
+/// A configuration of the built-in receiver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiverSpec {
+    /// How it captures.
+    pub capture: CaptureSettings,
+    /// How frames travel.
+    pub engine: Engine,
+    /// Longest drain, ns.
+    pub drain_limit_ns: u64,
+}
+
+/// `plan.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`PLAN_SCHEMA`].
+    pub schema: String,
+    /// Version of the harness that sealed it.
+    pub version: String,
+    /// The campaign, every default filled in.
+    pub campaign: Campaign,
+    /// SHA-256 of the campaign alone: the question, without seed and binaries.
+    pub question_sha256: String,
+    /// 1 + earlier plans of the same question under the same evidence root.
+    pub attempt: u32,
+    /// Those plans' SHA-256, oldest first.
+    pub earlier_plans: Vec<String>,
+    /// Campaign seed, 16 hexadecimal digits after `0x`.
+    pub seed: String,
+    /// How trials are separated from the host.
+    pub isolation: Isolation,
+    /// SHA-256 of every executable, by role and arm: `harness`, `generator`, `receiver/baseline`.
+    pub binaries: BTreeMap<String, String>,
+    /// Where the processes run.
+    pub placement: Placement,
+    /// The decision rule's constants.
+    pub rule: Rule,
+    /// The pairs, in the order in which they run.
+    pub pairs: Vec<PlannedPair>,
+}
+
+/// Which CPUs the processes are pinned to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// Senders, in turn; empty when unpinned.
+    pub senders: Vec<u32>,
+    /// Receivers; `None` when unpinned.
+    pub receiver: Option<u32>,
+}
+
+/// Constants of the decision rule, so that a third party needs nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    /// Level of the decision interval for "different", 0.95.
+    pub level_difference: f64,
+    /// Level of the decision interval for "equivalent", 0.90.
+    pub level_equivalence: f64,
+    /// Offered load allowed, as a ratio of the intended: lowest and highest.
+    pub offered: [f64; 2],
+    /// Largest difference between the members' offered loads, as a ratio.
+    pub pair_offered: f64,
+    /// Largest CPU use of other processes, in CPUs.
+    pub foreign_cpu: f64,
+    /// Lost packets allowed per thousand accepted.
+    pub lost_per_thousand: u64,
+}
+
+/// Which member of a pair is launched first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchOrder {
+    /// The baseline.
+    BaselineFirst,
+    /// The candidate.
+    CandidateFirst,
+}
+
+impl LaunchOrder {
+    /// Indices of the arms in launch order.
+    #[must_use]
+    pub const fn arms(self) -> [usize; 2] {
+        match self {
+            Self::BaselineFirst => [0, 1],
+            Self::CandidateFirst => [1, 0],
+        }
+    }
+}
+
+/// One pair of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedPair {
+    /// Number of the pair, from 0, in the order in which they run.
+    pub pair: u64,
+    /// Index of its case.
+    pub case: u32,
+    /// Its round: the how-manyth pair of its case, from 0.
+    pub round: u32,
+    /// Launch order.
+    pub order: LaunchOrder,
+    /// Jitter before it, ns.
+    pub gap_ns: u64,
+    /// Bytes of environment padding, the same for both members.
+    pub padding: u32,
+}

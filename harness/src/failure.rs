@@ -1,0 +1,66 @@
+//! Why the harness stops or refuses: one sentence and the exit code it stands for.
+
+use std::fmt;
+
+use wiretrial_contract::exit;
+
+/// An expected failure. The sentence says the place, the value and what to do; it starts in lower
+/// case and has no full stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Exit code, see [`wiretrial_contract::exit`].
+    pub code: u8,
+    /// The sentence.
+    pub message: String,
+}
+
+impl Failure {
+    /// The command line or a file is wrong; nothing ran.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self {
+            code: exit::USAGE,
+            message: message.into(),
+        }
+    }
+
+    /// This host cannot do it.
+    pub fn host(message: impl Into<String>) -> Self {
+        Self {
+            code: exit::HOST,
+            message: message.into(),
+        }
+    }
+
+    /// The evidence is not whole.
+    pub fn evidence(message: impl Into<String>) -> Self {
+        Self {
+            code: exit::EVIDENCE,
+            message: message.into(),
+        }
+    }
+
+    /// Finished evidence is not what it says.
+    pub fn mismatch(message: impl Into<String>) -> Self {
+        Self {
+            code: exit::MISMATCH,
+            message: message.into(),
+        }
+    }
+
+    /// SIGINT or SIGTERM came.
+    #[must_use]
+    pub fn interrupted() -> Self {
+        Self {
+            code: exit::INTERRUPTED,
+            message: "interrupted".into(),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

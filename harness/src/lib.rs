@@ -1,0 +1,7 @@
+//! The command `wiretrial`: it plans a campaign, starts generators and receivers as processes of
+//! their own, keeps what they report as evidence, judges it and prints reports.
+//!
+//! Data flows one way: campaign file, plan, trials, rows, analysis, reports.
+
+pub mod failure;
+pub mod host;

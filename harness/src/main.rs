@@ -1,0 +1,3 @@
+//! Parses the command line, dispatches, and maps failures to exit codes.
+
+fn main() {}

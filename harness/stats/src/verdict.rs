@@ -1,0 +1,450 @@
+//! The sealed rule: guards and a decision interval in, one word with its reasons out.
+//!
+//! An interval around no difference never becomes a claim of sameness: that needs a margin, declared
+//! before the data, and the 90 % decision interval inside it. Costs are compared, so lower is better.
+
+use crate::interval::{Limits, Scale};
+
+/// The answer for one case and metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Better by more than the margin.
+    ImprovedWorthwhile,
+    /// Better, by less than the margin or without one.
+    Improved,
+    /// Inside the margin on both sides.
+    Equivalent,
+    /// Worse, by less than the margin or without one.
+    Regressed,
+    /// Worse by more than the margin.
+    RegressedWorthwhile,
+    /// The interval allows too much.
+    Inconclusive,
+    /// The trials do not measure what was asked.
+    Invalid,
+    /// Order or time moved the result by more than the margin.
+    Unstable,
+    /// One arm lost its trials more often than the other.
+    AsymmetricFailures,
+    /// The arms did not do the same work.
+    NotComparable,
+    /// Fewer pairs than the plan has.
+    Incomplete,
+}
+
+impl Verdict {
+    /// The word used in evidence, exit codes and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ImprovedWorthwhile => "improved_worthwhile",
+            Self::Improved => "improved",
+            Self::Equivalent => "equivalent",
+            Self::Regressed => "regressed",
+            Self::RegressedWorthwhile => "regressed_worthwhile",
+            Self::Inconclusive => "inconclusive",
+            Self::Invalid => "invalid",
+            Self::Unstable => "unstable",
+            Self::AsymmetricFailures => "asymmetric_failures",
+            Self::NotComparable => "not_comparable",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+/// Why a verdict is what it is, where the interval alone does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The budget ended before the plan.
+    BudgetExhausted,
+    /// The campaign was stopped before its plan was done.
+    Interrupted,
+    /// More pairs were void than may be replaced.
+    ReplacementsExhausted,
+    /// The work of an arm was wrong.
+    WrongResult,
+    /// A ratio metric was not above 0.
+    NotPositive,
+    /// Void trials gather on one arm.
+    VoidsOnOneArm,
+    /// Loss or delivered counts differ by more than 0.1 %.
+    UnequalWork,
+    /// The capture may have slowed the sender that shares its CPU.
+    CoupledLimit,
+    /// The place in a pair moved the result by more than the margin.
+    PositionEffect,
+    /// Adjusting for order changes the verdict.
+    OrderAdjustment,
+    /// The level shifted during the campaign by more than the margin.
+    ChangePoint,
+    /// Rebuilding the same source in another layout moves the result by more than the margin.
+    LayoutSensitive,
+    /// Fewer pairs than an interval needs.
+    TooFewPairs,
+    /// No margin was declared, so nothing can be equivalent or worthwhile.
+    NoMargin,
+    /// The 95 % decision interval contains no difference; this does not establish equivalence.
+    SpansNoDifference,
+}
+
+impl Reason {
+    /// The word used in evidence and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BudgetExhausted => "budget_exhausted",
+            Self::Interrupted => "interrupted",
+            Self::ReplacementsExhausted => "replacements_exhausted",
+            Self::WrongResult => "wrong_result",
+            Self::NotPositive => "not_positive",
+            Self::VoidsOnOneArm => "voids_on_one_arm",
+            Self::UnequalWork => "unequal_work",
+            Self::CoupledLimit => "coupled_limit",
+            Self::PositionEffect => "position_effect",
+            Self::OrderAdjustment => "order_adjustment",
+            Self::ChangePoint => "change_point",
+            Self::LayoutSensitive => "layout_sensitive",
+            Self::TooFewPairs => "too_few_pairs",
+            Self::NoMargin => "no_margin",
+            Self::SpansNoDifference => "spans_no_difference",
+        }
+    }
+}
+
+/// What a reader should know beside the verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Flag {
+    /// Equivalent, and yet the 95 % decision interval excludes no difference.
+    Detectable,
+    /// Another verdict appears when some one pair is left out.
+    Fragile,
+    /// Mean and median pair tell different stories.
+    MeanTypicalSplit,
+    /// No variation: the verdict is an exact comparison.
+    Deterministic,
+}
+
+impl Flag {
+    /// The word used in evidence and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Detectable => "detectable",
+            Self::Fragile => "fragile",
+            Self::MeanTypicalSplit => "mean_typical_split",
+            Self::Deterministic => "deterministic",
+        }
+    }
+}
+
+/// What the guards found, from facts of the design alone. The default is a clean campaign.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Guards {
+    /// The plan was not finished.
+    pub incomplete: Option<Reason>,
+    /// The trials do not count.
+    pub invalid: Option<Reason>,
+    /// Voids gather on one arm.
+    pub asymmetric: Option<Reason>,
+    /// The arms did unequal work.
+    pub not_comparable: Option<Reason>,
+    /// Order or time moved the result, where the plan declared that to matter.
+    pub unstable: Option<Reason>,
+    /// Layout alone moves the candidate by more than the margin: nothing is called worthwhile.
+    pub layout_sensitive: bool,
+}
+
+/// No difference, and the margin around it, on the scale of the comparison.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Question {
+    null: f64,
+    margin: Option<(f64, f64)>,
+}
+
+impl Question {
+    /// A margin is a share (0.03 for 3 %: 1/1.03 to 1.03) for a ratio and a number in the unit of the
+    /// metric for a difference. One that is not above 0 counts as none.
+    #[must_use]
+    pub fn new(scale: Scale, margin: Option<f64>) -> Self {
+        let margin = margin.filter(|margin| *margin > 0.0);
+        match scale {
+            Scale::Ratio => {
+                Self { null: 1.0, margin: margin.map(|m| (1.0 / (1.0 + m), 1.0 + m)) }
+            }
+            Scale::Difference => Self { null: 0.0, margin: margin.map(|m| (-m, m)) },
+        }
+    }
+
+    /// The class of a decision interval, guards aside; first match in the order worthwhile,
+    /// equivalent, improved or regressed, inconclusive.
+    #[must_use]
+    pub fn classify(&self, limits: &Limits) -> Verdict {
+        if let Some((low, high)) = self.margin {
+            if limits.hi95 < low {
+                return Verdict::ImprovedWorthwhile;
+            }
+            if limits.lo95 > high {
+                return Verdict::RegressedWorthwhile;
+            }
+            if limits.lo90 > low && limits.hi90 < high {
+                return Verdict::Equivalent;
+            }
+        }
+        if limits.hi95 < self.null {
+            Verdict::Improved
+        } else if limits.lo95 > self.null {
+            Verdict::Regressed
+        } else {
+            Verdict::Inconclusive
+        }
+    }
+
+    fn excluded(&self, limits: &Limits) -> bool {
+        limits.hi95 < self.null || limits.lo95 > self.null
+    }
+}
+
+/// What is known about one comparison.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Findings<'a> {
+    /// The decision interval, `None` where it was refused.
+    pub decision: Option<&'a Limits>,
+    /// The decision interval without each pair in turn; empty where that was not computed.
+    pub leave_one_out: &'a [Limits],
+    /// Mean and median pair disagree.
+    pub mean_typical_split: bool,
+    /// No variation.
+    pub deterministic: bool,
+}
+
+/// A verdict with what stands beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Its reasons, the deciding one first.
+    pub reasons: Vec<Reason>,
+    /// Its flags.
+    pub flags: Vec<Flag>,
+}
+
+/// Applies the rule: guards first (incomplete, invalid, asymmetric, not comparable, unstable), then
+/// the class of the decision interval. A layout-sensitive build is capped at improved or regressed.
+#[must_use]
+pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> Judgement {
+    let stops = [
+        (Verdict::Incomplete, guards.incomplete),
+        (Verdict::Invalid, guards.invalid),
+        (Verdict::AsymmetricFailures, guards.asymmetric),
+        (Verdict::NotComparable, guards.not_comparable),
+        (Verdict::Unstable, guards.unstable),
+    ];
+    let mut reasons: Vec<Reason> = stops.iter().filter_map(|stop| stop.1).collect();
+    let mut flags = Vec::new();
+    let stopped = stops.iter().find(|stop| stop.1.is_some()).map(|stop| stop.0);
+    let verdict = match (stopped, findings.decision) {
+        (Some(verdict), _) => verdict,
+        (None, None) => {
+            reasons.push(Reason::TooFewPairs);
+            Verdict::Inconclusive
+        }
+        (None, Some(limits)) => {
+            let class = question.classify(limits);
+            let verdict = capped(class, guards.layout_sensitive);
+            if verdict != class {
+                reasons.push(Reason::LayoutSensitive);
+            }
+            if verdict == Verdict::Equivalent && question.excluded(limits) {
+                flags.push(Flag::Detectable);
+            }
+            if verdict == Verdict::Inconclusive {
+                reasons.push(Reason::SpansNoDifference);
+            }
+            let other = |limits| capped(question.classify(limits), guards.layout_sensitive) != verdict;
+            if findings.leave_one_out.iter().any(other) {
+                flags.push(Flag::Fragile);
+            }
+            verdict
+        }
+    };
+    if stopped.is_none() && question.margin.is_none() {
+        reasons.push(Reason::NoMargin);
+    }
+    if findings.mean_typical_split {
+        flags.push(Flag::MeanTypicalSplit);
+    }
+    if findings.deterministic {
+        flags.push(Flag::Deterministic);
+    }
+    Judgement { verdict, reasons, flags }
+}
+
+fn capped(class: Verdict, layout_sensitive: bool) -> Verdict {
+    match class {
+        Verdict::ImprovedWorthwhile if layout_sensitive => Verdict::Improved,
+        Verdict::RegressedWorthwhile if layout_sensitive => Verdict::Regressed,
+        other => other,
+    }
+}
+
+/// A behaviour shared by fewer launches than this is absent from `pairs` launches with probability
+/// 5 % or more: 1 - 0.05^(1/n). No interval can show what was never sampled.
+#[must_use]
+pub fn undetectable_mode(pairs: usize) -> f64 {
+    1.0 - 0.05f64.powf(1.0 / crate::sum::length(pairs))
+}
+
+/// Step-down adjusted p values (Holm, 1979), in the order given.
+#[must_use]
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|left, right| p[*left].total_cmp(&p[*right]));
+    let mut adjusted = vec![0.0; p.len()];
+    let mut largest: f64 = 0.0;
+    for (rank, index) in order.into_iter().enumerate() {
+        let factor = crate::sum::length(p.len() - rank);
+        largest = largest.max((p[index] * factor).min(1.0));
+        adjusted[index] = largest;
+    }
+    adjusted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn limits(lo95: f64, lo90: f64, hi90: f64, hi95: f64) -> Limits {
+        Limits { lo95, hi95, lo90, hi90 }
+    }
+
+    fn findings(limits: &Limits) -> Findings<'_> {
+        Findings {
+            decision: Some(limits),
+            leave_one_out: &[],
+            mean_typical_split: false,
+            deterministic: false,
+        }
+    }
+
+    #[test]
+    fn table_of_classes() {
+        let margin = Question::new(Scale::Ratio, Some(0.02));
+        let none = Question::new(Scale::Ratio, None);
+        let cases = [
+            (limits(0.95, 0.951, 0.97, 0.98), Verdict::ImprovedWorthwhile, Verdict::Improved),
+            (limits(0.95, 0.955, 0.985, 0.99), Verdict::Improved, Verdict::Improved),
+            (limits(0.982, 0.983, 0.99, 0.995), Verdict::Equivalent, Verdict::Improved),
+            (limits(0.979, 0.985, 1.01, 1.03), Verdict::Equivalent, Verdict::Inconclusive),
+            (limits(0.95, 0.96, 1.01, 1.02), Verdict::Inconclusive, Verdict::Inconclusive),
+            (limits(1.01, 1.015, 1.03, 1.04), Verdict::Regressed, Verdict::Regressed),
+            (limits(1.021, 1.022, 1.04, 1.05), Verdict::RegressedWorthwhile, Verdict::Regressed),
+        ];
+        for (limits, with, without) in cases {
+            assert_eq!(margin.classify(&limits), with, "{limits:?}");
+            assert_eq!(none.classify(&limits), without, "{limits:?}");
+        }
+    }
+
+    #[test]
+    fn first_guard_decides_and_all_are_reported() {
+        let interval = limits(0.9, 0.91, 0.92, 0.93);
+        let question = Question::new(Scale::Ratio, Some(0.02));
+        let mut guards = Guards { unstable: Some(Reason::ChangePoint), ..Guards::default() };
+        let judged = |guards: &Guards| judge(guards, &findings(&interval), &question);
+        assert_eq!(judged(&guards).verdict, Verdict::Unstable);
+        guards.not_comparable = Some(Reason::UnequalWork);
+        assert_eq!(judged(&guards).verdict, Verdict::NotComparable);
+        guards.asymmetric = Some(Reason::VoidsOnOneArm);
+        assert_eq!(judged(&guards).verdict, Verdict::AsymmetricFailures);
+        guards.invalid = Some(Reason::WrongResult);
+        assert_eq!(judged(&guards).verdict, Verdict::Invalid);
+        guards.incomplete = Some(Reason::BudgetExhausted);
+        assert_eq!(judged(&guards).verdict, Verdict::Incomplete);
+        assert_eq!(judged(&guards).reasons.len(), 5);
+        assert_eq!(judged(&guards).reasons[0], Reason::BudgetExhausted);
+    }
+
+    #[test]
+    fn layout_caps_worthwhile() {
+        let interval = limits(0.9, 0.91, 0.92, 0.93);
+        let guards = Guards { layout_sensitive: true, ..Guards::default() };
+        let question = Question::new(Scale::Ratio, Some(0.02));
+        let judged = judge(&guards, &findings(&interval), &question);
+        assert_eq!(judged.verdict, Verdict::Improved);
+        assert_eq!(judged.reasons, [Reason::LayoutSensitive]);
+    }
+
+    #[test]
+    fn points_compare_exactly() {
+        let question = Question::new(Scale::Ratio, Some(0.03));
+        assert_eq!(question.classify(&Limits::point(1.1)), Verdict::RegressedWorthwhile);
+        assert_eq!(question.classify(&Limits::point(1.03)), Verdict::Regressed);
+        assert_eq!(question.classify(&Limits::point(1.0)), Verdict::Equivalent);
+        assert_eq!(question.classify(&Limits::point(0.5)), Verdict::ImprovedWorthwhile);
+        let none = Question::new(Scale::Difference, None);
+        assert_eq!(none.classify(&Limits::point(0.0)), Verdict::Inconclusive);
+        assert_eq!(none.classify(&Limits::point(-1e-9)), Verdict::Improved);
+    }
+
+    #[test]
+    fn flags_and_missing_intervals() {
+        let interval = limits(1.001, 1.002, 1.01, 1.011);
+        let found = Findings {
+            leave_one_out: &[limits(0.999, 1.0, 1.025, 1.03)],
+            mean_typical_split: true,
+            deterministic: true,
+            ..findings(&interval)
+        };
+        let question = Question::new(Scale::Ratio, Some(0.02));
+        let judged = judge(&Guards::default(), &found, &question);
+        assert_eq!(judged.verdict, Verdict::Equivalent);
+        let all = [Flag::Detectable, Flag::Fragile, Flag::MeanTypicalSplit, Flag::Deterministic];
+        assert_eq!(judged.flags, all);
+        let refused = Findings { decision: None, ..findings(&interval) };
+        let judged = judge(&Guards::default(), &refused, &Question::new(Scale::Ratio, None));
+        assert_eq!(judged.verdict, Verdict::Inconclusive);
+        assert_eq!(judged.reasons, [Reason::TooFewPairs, Reason::NoMargin]);
+    }
+
+    #[test]
+    fn holm_reference() {
+        for (value, expected) in holm(&[0.01, 0.04, 0.03, 0.005]).iter().zip([0.03, 0.06, 0.06, 0.02]) {
+            assert!((value - expected).abs() < 1e-12);
+        }
+        assert!(holm(&[]).is_empty());
+        assert!((holm(&[0.9, 0.8])[0] - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn rare_modes() {
+        assert!((undetectable_mode(12) - 0.2209).abs() < 1e-4);
+    }
+
+    proptest! {
+        /// Every interval has one class, and its mirror image has the mirrored class.
+        #[test]
+        fn classes_mirror(mut ends in prop::array::uniform4(-0.08..0.08f64), margin in 0.001..0.05f64) {
+            ends.sort_unstable_by(f64::total_cmp);
+            let [a, b, c, d] = ends;
+            for question in [
+                Question::new(Scale::Difference, Some(margin)),
+                Question::new(Scale::Difference, None),
+            ] {
+                let class = question.classify(&limits(a, b, c, d));
+                let mirrored = question.classify(&limits(-d, -c, -b, -a));
+                let expected = match class {
+                    Verdict::ImprovedWorthwhile => Verdict::RegressedWorthwhile,
+                    Verdict::Improved => Verdict::Regressed,
+                    Verdict::Regressed => Verdict::Improved,
+                    Verdict::RegressedWorthwhile => Verdict::ImprovedWorthwhile,
+                    same => same,
+                };
+                prop_assert_eq!(mirrored, expected);
+            }
+        }
+    }
+}
