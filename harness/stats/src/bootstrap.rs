@@ -31,15 +31,19 @@ impl Resamples {
 
     /// The first `rows` resamples of the same map, for simulations. `None` as for [`Self::new`].
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "an index is below pairs <= 256")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "an index is below pairs <= 256"
+    )]
     pub fn with_rows(seed: u64, pairs: usize, rows: usize) -> Option<Self> {
         if pairs == 0 || pairs > MAX_PAIRS {
             return None;
         }
         let stream = Stream::new(seed);
         let bound = pairs as u64;
-        let indices =
-            (0..(rows * pairs) as u64).map(|k| high_half(stream.at(k), bound) as u8).collect();
+        let indices = (0..(rows * pairs) as u64)
+            .map(|k| high_half(stream.at(k), bound) as u8)
+            .collect();
         Some(Self { pairs, indices })
     }
 
@@ -58,10 +62,12 @@ impl Resamples {
     /// SHA-256 of the index bytes, row by row, as lower-case hexadecimal digits.
     #[must_use]
     pub fn sha256(&self) -> String {
-        Sha256::digest(&self.indices).iter().fold(String::with_capacity(64), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        Sha256::digest(&self.indices)
+            .iter()
+            .fold(String::with_capacity(64), |mut text, byte| {
+                let _ = write!(text, "{byte:02x}");
+                text
+            })
     }
 
     /// Ratios of mean candidate to mean baseline, one a resample, sorted. Empty unless both slices
@@ -71,8 +77,11 @@ impl Resamples {
         if baseline.len() != self.pairs || candidate.len() != self.pairs {
             return Vec::new();
         }
-        let pairs: Vec<(f64, f64)> =
-            baseline.iter().copied().zip(candidate.iter().copied()).collect();
+        let pairs: Vec<(f64, f64)> = baseline
+            .iter()
+            .copied()
+            .zip(candidate.iter().copied())
+            .collect();
         self.sorted(|row| {
             let (mut below, mut above) = (0.0, 0.0);
             for index in row {
@@ -101,7 +110,11 @@ impl Resamples {
     }
 
     fn sorted(&self, statistic: impl Fn(&[u8]) -> f64) -> Vec<f64> {
-        let mut values: Vec<f64> = self.indices.chunks_exact(self.pairs).map(statistic).collect();
+        let mut values: Vec<f64> = self
+            .indices
+            .chunks_exact(self.pairs)
+            .map(statistic)
+            .collect();
         values.sort_unstable_by(f64::total_cmp);
         values
     }
@@ -116,7 +129,9 @@ impl Resamples {
     reason = "the position lies between 0 and the last index"
 )]
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return f64::NAN;
+    };
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
@@ -145,8 +160,11 @@ impl Exact {
             return None;
         }
         let total = (pairs as u64).pow(u32::try_from(pairs).ok()?);
-        let mut walk =
-            Walk { baseline, candidate, outcomes: Vec::with_capacity(multisets(pairs)) };
+        let mut walk = Walk {
+            baseline,
+            candidate,
+            outcomes: Vec::with_capacity(multisets(pairs)),
+        };
         walk.descend(0, pairs, 0.0, 0.0, factorial(pairs));
         let mut outcomes = walk.outcomes;
         outcomes.sort_unstable_by(|left, right| left.0.total_cmp(&right.0));
@@ -211,7 +229,13 @@ impl Walk<'_> {
                 share /= times as u64;
             }
             let count = crate::sum::length(times);
-            self.descend(pair + 1, left - times, below + count * a, above + count * b, share);
+            self.descend(
+                pair + 1,
+                left - times,
+                below + count * a,
+                above + count * b,
+                share,
+            );
         }
     }
 }
@@ -235,7 +259,10 @@ mod tests {
         let map = Resamples::new(0x5EED, 12).unwrap();
         assert_eq!(map.rows(), RESAMPLES);
         assert_eq!(map.row(0).unwrap(), [0, 3, 4, 5, 0, 4, 1, 0, 10, 2, 4, 4]);
-        assert_eq!(map.row(19_999).unwrap(), [3, 3, 5, 0, 9, 4, 0, 9, 5, 6, 2, 3]);
+        assert_eq!(
+            map.row(19_999).unwrap(),
+            [3, 3, 5, 0, 9, 4, 0, 9, 5, 6, 2, 3]
+        );
         assert_eq!(map.row(20_000), None);
         assert_eq!(
             map.sha256(),
@@ -250,7 +277,12 @@ mod tests {
         assert_eq!(Resamples::with_rows(1, 256, 3).unwrap().rows(), 3);
         assert_eq!(Exact::ratios(&[1.0; 13], &[1.0; 13]), None);
         assert_eq!(Exact::ratios(&[1.0; 3], &[1.0; 2]), None);
-        assert!(Resamples::new(1, 3).unwrap().ratios(&[1.0], &[1.0]).is_empty());
+        assert!(
+            Resamples::new(1, 3)
+                .unwrap()
+                .ratios(&[1.0], &[1.0])
+                .is_empty()
+        );
     }
 
     #[test]
@@ -272,7 +304,10 @@ mod tests {
             assert_eq!(exact.len(), multisets(pairs));
             assert_eq!(exact.outcomes.iter().map(|o| o.1).sum::<u64>(), exact.total);
         }
-        assert_eq!([3, 6, 8, 10, 12].map(multisets), [10, 462, 6_435, 92_378, 1_352_078]);
+        assert_eq!(
+            [3, 6, 8, 10, 12].map(multisets),
+            [10, 462, 6_435, 92_378, 1_352_078]
+        );
     }
 
     proptest! {

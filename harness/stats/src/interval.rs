@@ -6,9 +6,16 @@
 //! (Hesterberg, 2015), and Student's t on the logarithm of the ratio of means with the delta-method
 //! standard error. Below [`MIN_PAIRS`] pairs no interval is given at all.
 
-use crate::bootstrap::{Exact, MAX_PAIRS, RESAMPLES, Resamples, quantile};
-use crate::distribution::{normal_cdf, t_quantile_two_sided, t_upper_tail, two_sided_t};
-use crate::sum::{deviation, exact_sum, length, mean, median, squares};
+mod input;
+mod student;
+
+pub use input::{Arm, Scale, Unusable};
+pub use student::Student;
+
+use crate::bootstrap::{Exact, Resamples, quantile};
+use crate::distribution::{normal_cdf, t_quantile_two_sided};
+use crate::sum::{deviation, length, mean, median};
+use input::{check, pairs};
 use std::fmt;
 
 /// Fewest pairs for which an interval is given.
@@ -24,78 +31,6 @@ pub const MIN_TAIL_RESAMPLES: f64 = 20.0;
 /// Variation below this share of the values is rounding: evidence keeps 12 significant digits.
 const ROUNDING: f64 = 1e-12;
 
-/// How two arms are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
-    /// mean(candidate) / mean(baseline) of costs above 0; 1 is no difference, below 1 is better.
-    Ratio,
-    /// mean(candidate - baseline) of costs that can be 0; 0 is no difference, below 0 is better.
-    Difference,
-}
-
-/// One of the two arms of a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arm {
-    /// The arm that is compared against.
-    Baseline,
-    /// The arm under question.
-    Candidate,
-}
-
-/// Values that no comparison can be made from.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub enum Unusable {
-    /// The arms do not hold one value a pair.
-    Unpaired {
-        /// Values of the baseline.
-        baseline: usize,
-        /// Values of the candidate.
-        candidate: usize,
-    },
-    /// No pair at all, or more than an index map holds.
-    PairCount {
-        /// The number of pairs.
-        pairs: usize,
-    },
-    /// A ratio needs every cost above 0.
-    NotPositive {
-        /// Where the value stands.
-        arm: Arm,
-        /// Which pair, from 0.
-        index: usize,
-        /// The value.
-        value: f64,
-    },
-    /// Not a number, or infinite.
-    NotFinite {
-        /// Where the value stands.
-        arm: Arm,
-        /// Which pair, from 0.
-        index: usize,
-    },
-}
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unpaired { baseline, candidate } => {
-                write!(f, "{baseline} baseline and {candidate} candidate values are not pairs")
-            }
-            Self::PairCount { pairs } => write!(f, "{pairs} pairs, use 1 to {MAX_PAIRS}"),
-            Self::NotPositive { arm, index, value } => write!(
-                f,
-                "{arm:?} value {value} of pair {index} is not above 0, compare it as a difference"
-            ),
-            Self::NotFinite { arm, index } => {
-                write!(f, "{arm:?} value of pair {index} is not a finite number")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Unusable {}
-
 /// Why values are shown without an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -110,7 +45,10 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::TooFewPairs { pairs } = self;
-        write!(f, "{pairs} pairs give no interval, use at least {MIN_PAIRS}")
+        write!(
+            f,
+            "{pairs} pairs give no interval, use at least {MIN_PAIRS}"
+        )
     }
 }
 
@@ -140,20 +78,33 @@ impl Limits {
     /// Both levels from an interval each.
     #[must_use]
     pub const fn new(at95: Interval, at90: Interval) -> Self {
-        Self { lo95: at95.lo, hi95: at95.hi, lo90: at90.lo, hi90: at90.hi }
+        Self {
+            lo95: at95.lo,
+            hi95: at95.hi,
+            lo90: at90.lo,
+            hi90: at90.hi,
+        }
     }
 
     /// The degenerate interval of a value without variation.
     #[must_use]
     pub const fn point(value: f64) -> Self {
-        Self { lo95: value, hi95: value, lo90: value, hi90: value }
+        Self {
+            lo95: value,
+            hi95: value,
+            lo90: value,
+            hi90: value,
+        }
     }
 }
 
 /// Equal-tailed percentile interval of sorted resampled statistics.
 #[must_use]
 pub fn percentile(sorted: &[f64], alpha: f64) -> Interval {
-    Interval { lo: quantile(sorted, alpha / 2.0), hi: quantile(sorted, 1.0 - alpha / 2.0) }
+    Interval {
+        lo: quantile(sorted, alpha / 2.0),
+        hi: quantile(sorted, 1.0 - alpha / 2.0),
+    }
 }
 
 /// Tail probability at which a percentile interval over `pairs` pairs is as wide as Student's t
@@ -173,81 +124,10 @@ pub fn expanded(sorted: &[f64], pairs: usize, alpha: f64) -> Option<Interval> {
     enough.then(|| percentile(sorted, 2.0 * tail))
 }
 
-/// An estimate with a standard error that is read against Student's t.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Student {
-    scale: Scale,
-    /// ln R on the ratio scale, the mean difference otherwise.
-    pub estimate: f64,
-    /// Standard error of the estimate.
-    pub se: f64,
-    /// Degrees of freedom, one less than pairs.
-    pub freedom: f64,
-}
-
-impl Student {
-    /// The closed form for a pair of arms: on the ratio scale ln R with
-    /// se^2 = sum (b/mean b - a/mean a)^2 / (n (n-1)), else the mean difference.
-    ///
-    /// # Errors
-    /// [`Unusable`], with a ratio refused for values not above 0.
-    pub fn new(scale: Scale, baseline: &[f64], candidate: &[f64]) -> Result<Self, Unusable> {
-        check(scale, baseline, candidate)?;
-        Ok(Self::of(scale, baseline, candidate))
-    }
-
-    fn of(scale: Scale, baseline: &[f64], candidate: &[f64]) -> Self {
-        let n = length(baseline.len());
-        let (below, above) = (mean(baseline), mean(candidate));
-        let (estimate, spread) = match scale {
-            Scale::Ratio => {
-                let parts = pairs(baseline, candidate).map(|(a, b)| (b / above - a / below).powi(2));
-                ((above / below).ln(), exact_sum(parts))
-            }
-            Scale::Difference => {
-                let differences: Vec<f64> = pairs(baseline, candidate).map(|(a, b)| b - a).collect();
-                (mean(&differences), squares(&differences))
-            }
-        };
-        Self { scale, estimate, se: (spread / (n * (n - 1.0))).sqrt(), freedom: n - 1.0 }
-    }
-
-    /// The two-sided interval that leaves out `alpha`, on the scale of the comparison. Also gives
-    /// Bonferroni intervals: divide `alpha` by the size of the family.
-    #[must_use]
-    pub fn interval(&self, alpha: f64) -> Interval {
-        let reach = t_quantile_two_sided(alpha, self.freedom) * self.se;
-        let (lo, hi) = (self.estimate - reach, self.estimate + reach);
-        match self.scale {
-            Scale::Ratio => Interval { lo: lo.exp(), hi: hi.exp() },
-            Scale::Difference => Interval { lo, hi },
-        }
-    }
-
-    /// Two-sided p of no difference.
-    #[must_use]
-    pub fn p(&self) -> f64 {
-        two_sided_t(self.estimate / self.se, self.freedom)
-    }
-
-    /// The larger p of the two one-sided tests (Schuirmann, 1987) against a margin: a share above 0
-    /// on the ratio scale, the unit of the metric otherwise.
-    #[must_use]
-    pub fn equivalence_p(&self, margin: f64) -> f64 {
-        let bound = match self.scale {
-            Scale::Ratio => margin.ln_1p(),
-            Scale::Difference => margin,
-        };
-        let below_upper = t_upper_tail((bound - self.estimate) / self.se, self.freedom);
-        let above_lower = t_upper_tail((self.estimate + bound) / self.se, self.freedom);
-        below_upper.max(above_lower)
-    }
-}
-
 /// All intervals of one comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intervals {
-    /// Percentile interval of [`RESAMPLES`] resamples: the published one.
+    /// Percentile interval of 20,000 resamples: the published one.
     pub percentile: Limits,
     /// The same resamples at expanded tails; `None` where they cannot resolve both levels.
     pub expanded: Option<Limits>,
@@ -302,7 +182,11 @@ impl Comparison {
     #[must_use]
     pub fn mean_typical_split(&self, margin: Option<f64>) -> bool {
         let (centre, typical, reach) = match self.scale {
-            Scale::Ratio => (self.estimate.ln(), self.median_pair.ln(), margin.map(f64::ln_1p)),
+            Scale::Ratio => (
+                self.estimate.ln(),
+                self.median_pair.ln(),
+                margin.map(f64::ln_1p),
+            ),
             Scale::Difference => (self.estimate, self.median_pair, margin),
         };
         centre * typical < 0.0 || reach.is_some_and(|reach| (centre - typical).abs() > reach)
@@ -335,12 +219,28 @@ pub fn compare(
     let student = Student::of(scale, baseline, candidate);
     let still = deterministic(scale, baseline, candidate);
     let effects = effects(scale, baseline, candidate);
-    let natural = |effect: f64| if scale == Scale::Ratio { effect.exp() } else { effect };
+    let natural = |effect: f64| {
+        if scale == Scale::Ratio {
+            effect.exp()
+        } else {
+            effect
+        }
+    };
     let estimate = estimate(scale, baseline, candidate);
     let intervals = if count >= MIN_PAIRS || still {
         let wanted = enumerate == Enumerate::Yes && scale == Scale::Ratio;
-        let exact = if wanted { Exact::ratios(baseline, candidate) } else { None };
-        Ok(intervals(scale, baseline, candidate, &resamples, exact.as_ref()))
+        let exact = if wanted {
+            Exact::ratios(baseline, candidate)
+        } else {
+            None
+        };
+        Ok(intervals(
+            scale,
+            baseline,
+            candidate,
+            &resamples,
+            exact.as_ref(),
+        ))
     } else {
         Err(Refusal::TooFewPairs { pairs: count })
     };
@@ -353,7 +253,11 @@ pub fn compare(
         ratio: (scale == Scale::Ratio).then_some(estimate),
         geo_ratio: (scale == Scale::Ratio).then(|| natural(mean(&effects))),
         median_pair: match scale {
-            Scale::Ratio => median(&pairs(baseline, candidate).map(|(a, b)| b / a).collect::<Vec<_>>()),
+            Scale::Ratio => median(
+                &pairs(baseline, candidate)
+                    .map(|(a, b)| b / a)
+                    .collect::<Vec<_>>(),
+            ),
             Scale::Difference => median(&effects),
         },
         faster_pairs: pairs(baseline, candidate).filter(|(a, b)| b < a).count(),
@@ -381,7 +285,9 @@ pub fn decision(
     check(scale, baseline, candidate)?;
     let sorted = resampled(scale, baseline, candidate, resamples);
     if baseline.len() < 2 || sorted.is_empty() {
-        return Err(Unusable::PairCount { pairs: baseline.len() });
+        return Err(Unusable::PairCount {
+            pairs: baseline.len(),
+        });
     }
     Ok(decide(scale, baseline, candidate, &sorted))
 }
@@ -404,7 +310,14 @@ pub fn leave_one_out(
     let pairs = baseline.len() - 1;
     let resamples = Resamples::new(seed, pairs).ok_or(Unusable::PairCount { pairs })?;
     (0..=pairs)
-        .map(|skip| decision(scale, &without(baseline, skip), &without(candidate, skip), &resamples))
+        .map(|skip| {
+            decision(
+                scale,
+                &without(baseline, skip),
+                &without(candidate, skip),
+                &resamples,
+            )
+        })
         .collect()
 }
 
@@ -423,7 +336,13 @@ pub fn pair_effects(
 
 fn effects(scale: Scale, baseline: &[f64], candidate: &[f64]) -> Vec<f64> {
     pairs(baseline, candidate)
-        .map(|(a, b)| if scale == Scale::Ratio { (b / a).ln() } else { b - a })
+        .map(|(a, b)| {
+            if scale == Scale::Ratio {
+                (b / a).ln()
+            } else {
+                b - a
+            }
+        })
         .collect()
 }
 
@@ -455,7 +374,9 @@ fn intervals(
     };
     Intervals {
         percentile: Limits::new(percentile(&sorted, ALPHA_95), percentile(&sorted, ALPHA_90)),
-        expanded: wide(ALPHA_95).zip(wide(ALPHA_90)).map(|(at95, at90)| Limits::new(at95, at90)),
+        expanded: wide(ALPHA_95)
+            .zip(wide(ALPHA_90))
+            .map(|(at95, at90)| Limits::new(at95, at90)),
         delta_t: Limits::new(student.interval(ALPHA_95), student.interval(ALPHA_90)),
         decision: decide(scale, baseline, candidate, &sorted),
         exact: exact.map(|all| Limits::new(enumerated(all, ALPHA_95), enumerated(all, ALPHA_90))),
@@ -470,8 +391,10 @@ fn decide(scale: Scale, baseline: &[f64], candidate: &[f64], sorted: &[f64]) -> 
     let student = Student::of(scale, baseline, candidate);
     let hull = |alpha| {
         let t = student.interval(alpha);
-        expanded(sorted, baseline.len(), alpha)
-            .map_or(t, |wide| Interval { lo: t.lo.min(wide.lo), hi: t.hi.max(wide.hi) })
+        expanded(sorted, baseline.len(), alpha).map_or(t, |wide| Interval {
+            lo: t.lo.min(wide.lo),
+            hi: t.hi.max(wide.hi),
+        })
     };
     Limits::new(hull(ALPHA_95), hull(ALPHA_90))
 }
@@ -494,9 +417,16 @@ fn leave_one_out_range(scale: Scale, baseline: &[f64], candidate: &[f64]) -> Opt
     let estimates = (0..baseline.len())
         .map(|skip| estimate(scale, &without(baseline, skip), &without(candidate, skip)));
     (baseline.len() > 1).then(|| {
-        estimates.fold(Interval { lo: f64::INFINITY, hi: f64::NEG_INFINITY }, |range, value| {
-            Interval { lo: range.lo.min(value), hi: range.hi.max(value) }
-        })
+        estimates.fold(
+            Interval {
+                lo: f64::INFINITY,
+                hi: f64::NEG_INFINITY,
+            },
+            |range, value| Interval {
+                lo: range.lo.min(value),
+                hi: range.hi.max(value),
+            },
+        )
     })
 }
 
@@ -511,31 +441,6 @@ fn deterministic(scale: Scale, baseline: &[f64], candidate: &[f64]) -> bool {
         })
 }
 
-fn check(scale: Scale, baseline: &[f64], candidate: &[f64]) -> Result<(), Unusable> {
-    if baseline.len() != candidate.len() {
-        let (baseline, candidate) = (baseline.len(), candidate.len());
-        return Err(Unusable::Unpaired { baseline, candidate });
-    }
-    if baseline.is_empty() || baseline.len() > MAX_PAIRS {
-        return Err(Unusable::PairCount { pairs: baseline.len() });
-    }
-    for (arm, values) in [(Arm::Baseline, baseline), (Arm::Candidate, candidate)] {
-        for (index, value) in values.iter().copied().enumerate() {
-            if !value.is_finite() {
-                return Err(Unusable::NotFinite { arm, index });
-            }
-            if scale == Scale::Ratio && value <= 0.0 {
-                return Err(Unusable::NotPositive { arm, index, value });
-            }
-        }
-    }
-    Ok(())
-}
-
-fn pairs(baseline: &[f64], candidate: &[f64]) -> impl Iterator<Item = (f64, f64)> {
-    baseline.iter().copied().zip(candidate.iter().copied())
-}
-
 fn without(values: &[f64], skip: usize) -> Vec<f64> {
     let kept = |(index, value): (usize, &f64)| (index != skip).then_some(*value);
     values.iter().enumerate().filter_map(kept).collect()
@@ -543,8 +448,73 @@ fn without(values: &[f64], skip: usize) -> Vec<f64> {
 
 /// Half the width of the 95 % decision interval: in an A/A comparison, the noise floor.
 #[must_use]
-pub fn half_width(limits: &Limits) -> f64 {
+pub fn noise_floor(limits: &Limits) -> f64 {
     (limits.hi95 - limits.lo95) / 2.0
 }
 
-const _: () = assert!(RESAMPLES == 20_000, "the published number of resamples");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(a: &[f64], b: &[f64]) -> Comparison {
+        compare(Scale::Ratio, a, b, 1, Enumerate::No).unwrap()
+    }
+
+    #[test]
+    fn one_pair_has_values_only() {
+        let one = ratio(&[2.0], &[1.0]);
+        assert!((one.estimate - 0.5).abs() < 1e-15 && one.pair_sd.is_nan());
+        assert_eq!((one.se, one.p_delta, one.leave_one_out), (None, None, None));
+        assert_eq!(one.intervals, Err(Refusal::TooFewPairs { pairs: 1 }));
+        assert!(!one.deterministic);
+        let resamples = Resamples::new(1, 1).unwrap();
+        assert!(decision(Scale::Ratio, &[2.0], &[1.0], &resamples).is_err());
+    }
+
+    #[test]
+    fn six_pairs_are_enough_and_five_are_not() {
+        let (a, b) = (
+            [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+            [1.1, 2.0, 3.2, 4.0, 5.3, 6.0],
+        );
+        assert!(ratio(&a, &b).intervals.is_ok());
+        assert_eq!(
+            ratio(&a[1..], &b[1..]).intervals,
+            Err(Refusal::TooFewPairs { pairs: 5 })
+        );
+        assert_eq!(leave_one_out(Scale::Ratio, &a, &b, 1).unwrap().len(), 6);
+    }
+
+    #[test]
+    fn rounding_is_no_variation() {
+        let a: [f64; 7] = [0.1, 0.2, 0.3, 0.7, 1.1, 1.3, 1.7];
+        let b = a.map(|value| value * 1.1);
+        assert!(ratio(&a, &b).deterministic);
+        let mut moved = b;
+        moved[3] *= 1.0 + 1e-9;
+        let moved = ratio(&a, &moved);
+        assert!(!moved.deterministic && moved.p_delta.is_some());
+    }
+
+    #[test]
+    fn mean_against_typical_pair() {
+        // mean above 1 by one stall, median below
+        let split = ratio(&[1.0; 6], &[0.99, 0.99, 0.99, 0.99, 0.99, 1.5]);
+        assert!(split.mean_typical_split(None));
+        // both above 1, apart by more than 3 % and less than 10 %
+        let apart = ratio(&[1.0; 6], &[1.01, 1.01, 1.01, 1.01, 1.01, 1.3]);
+        assert!(!apart.mean_typical_split(None) && apart.mean_typical_split(Some(0.03)));
+        assert!(!apart.mean_typical_split(Some(0.10)));
+    }
+
+    #[test]
+    fn noise_floor_is_half_the_width() {
+        let limits = Limits {
+            lo95: 0.98,
+            hi95: 1.04,
+            lo90: 0.99,
+            hi90: 1.03,
+        };
+        assert!((noise_floor(&limits) - 0.03).abs() < 1e-15);
+    }
+}

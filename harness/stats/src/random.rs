@@ -60,7 +60,11 @@ pub fn stream_seed(purpose: Purpose, case: &str, seed: u64) -> u64 {
     hash.update([0]);
     hash.update(seed.to_le_bytes());
     let digest = hash.finalize();
-    digest.iter().take(8).rev().fold(0, |value, byte| (value << 8) | u64::from(*byte))
+    digest
+        .iter()
+        .take(8)
+        .rev()
+        .fold(0, |value, byte| (value << 8) | u64::from(*byte))
 }
 
 /// `SplitMix64` (Steele, Lea and Flood, 2014) read by counter.
@@ -98,7 +102,10 @@ impl Stream {
 }
 
 /// The high 64 bits of `draw * n`.
-#[allow(clippy::cast_possible_truncation, reason = "a 128-bit product shifted by 64 fits u64")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a 128-bit product shifted by 64 fits u64"
+)]
 pub(crate) const fn high_half(draw: u64, n: u64) -> u64 {
     ((draw as u128 * n as u128) >> 64) as u64
 }
@@ -130,8 +137,14 @@ mod tests {
 
     #[test]
     fn stream_seeds() {
-        assert_eq!(stream_seed(Purpose::Bootstrap, "case-a", 1), 0x22fe_a80f_e882_97e5);
-        assert_eq!(stream_seed(Purpose::Schedule, "case-a", 1), 0xce79_33eb_a816_58c6);
+        assert_eq!(
+            stream_seed(Purpose::Bootstrap, "case-a", 1),
+            0x22fe_a80f_e882_97e5
+        );
+        assert_eq!(
+            stream_seed(Purpose::Schedule, "case-a", 1),
+            0xce79_33eb_a816_58c6
+        );
     }
 
     #[test]
@@ -141,7 +154,10 @@ mod tests {
         for _ in 0..5_000 {
             seen[usize::try_from(stream.below(5)).unwrap()] += 1;
         }
-        assert!(seen.iter().all(|count| (850..1_150).contains(count)), "{seen:?}");
+        assert!(
+            seen.iter().all(|count| (850..1_150).contains(count)),
+            "{seen:?}"
+        );
         assert_eq!(stream.below(1), 0);
         assert_eq!(stream.below(0), 0);
     }

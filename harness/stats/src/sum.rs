@@ -43,7 +43,9 @@ pub(crate) fn exact_sum(values: impl IntoIterator<Item = f64>) -> f64 {
 /// Adds partial sums from the largest down and settles ties as one rounding would.
 fn round(partials: &[f64]) -> f64 {
     let mut rest = partials.iter().rev().copied();
-    let Some(mut high) = rest.next() else { return 0.0 };
+    let Some(mut high) = rest.next() else {
+        return 0.0;
+    };
     let mut low = 0.0;
     for value in rest.by_ref() {
         let before = high;
@@ -106,7 +108,10 @@ mod tests {
     fn cancellation_keeps_every_bit() {
         assert!(same(exact_sum([1e16, 1.0, -1e16]), 1.0));
         assert!(same(exact_sum([0.1; 10]), 1.0));
-        assert!(same(exact_sum([1.0, f64::EPSILON / 2.0, 1e-40]), 1.0 + f64::EPSILON));
+        assert!(same(
+            exact_sum([1.0, f64::EPSILON / 2.0, 1e-40]),
+            1.0 + f64::EPSILON
+        ));
     }
 
     #[test]

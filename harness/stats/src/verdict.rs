@@ -3,142 +3,11 @@
 //! An interval around no difference never becomes a claim of sameness: that needs a margin, declared
 //! before the data, and the 90 % decision interval inside it. Costs are compared, so lower is better.
 
+mod outcome;
+
+pub use outcome::{Flag, Reason, Verdict};
+
 use crate::interval::{Limits, Scale};
-
-/// The answer for one case and metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Verdict {
-    /// Better by more than the margin.
-    ImprovedWorthwhile,
-    /// Better, by less than the margin or without one.
-    Improved,
-    /// Inside the margin on both sides.
-    Equivalent,
-    /// Worse, by less than the margin or without one.
-    Regressed,
-    /// Worse by more than the margin.
-    RegressedWorthwhile,
-    /// The interval allows too much.
-    Inconclusive,
-    /// The trials do not measure what was asked.
-    Invalid,
-    /// Order or time moved the result by more than the margin.
-    Unstable,
-    /// One arm lost its trials more often than the other.
-    AsymmetricFailures,
-    /// The arms did not do the same work.
-    NotComparable,
-    /// Fewer pairs than the plan has.
-    Incomplete,
-}
-
-impl Verdict {
-    /// The word used in evidence, exit codes and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ImprovedWorthwhile => "improved_worthwhile",
-            Self::Improved => "improved",
-            Self::Equivalent => "equivalent",
-            Self::Regressed => "regressed",
-            Self::RegressedWorthwhile => "regressed_worthwhile",
-            Self::Inconclusive => "inconclusive",
-            Self::Invalid => "invalid",
-            Self::Unstable => "unstable",
-            Self::AsymmetricFailures => "asymmetric_failures",
-            Self::NotComparable => "not_comparable",
-            Self::Incomplete => "incomplete",
-        }
-    }
-}
-
-/// Why a verdict is what it is, where the interval alone does not say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Reason {
-    /// The budget ended before the plan.
-    BudgetExhausted,
-    /// The campaign was stopped before its plan was done.
-    Interrupted,
-    /// More pairs were void than may be replaced.
-    ReplacementsExhausted,
-    /// The work of an arm was wrong.
-    WrongResult,
-    /// A ratio metric was not above 0.
-    NotPositive,
-    /// Void trials gather on one arm.
-    VoidsOnOneArm,
-    /// Loss or delivered counts differ by more than 0.1 %.
-    UnequalWork,
-    /// The capture may have slowed the sender that shares its CPU.
-    CoupledLimit,
-    /// The place in a pair moved the result by more than the margin.
-    PositionEffect,
-    /// Adjusting for order changes the verdict.
-    OrderAdjustment,
-    /// The level shifted during the campaign by more than the margin.
-    ChangePoint,
-    /// Rebuilding the same source in another layout moves the result by more than the margin.
-    LayoutSensitive,
-    /// Fewer pairs than an interval needs.
-    TooFewPairs,
-    /// No margin was declared, so nothing can be equivalent or worthwhile.
-    NoMargin,
-    /// The 95 % decision interval contains no difference; this does not establish equivalence.
-    SpansNoDifference,
-}
-
-impl Reason {
-    /// The word used in evidence and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::BudgetExhausted => "budget_exhausted",
-            Self::Interrupted => "interrupted",
-            Self::ReplacementsExhausted => "replacements_exhausted",
-            Self::WrongResult => "wrong_result",
-            Self::NotPositive => "not_positive",
-            Self::VoidsOnOneArm => "voids_on_one_arm",
-            Self::UnequalWork => "unequal_work",
-            Self::CoupledLimit => "coupled_limit",
-            Self::PositionEffect => "position_effect",
-            Self::OrderAdjustment => "order_adjustment",
-            Self::ChangePoint => "change_point",
-            Self::LayoutSensitive => "layout_sensitive",
-            Self::TooFewPairs => "too_few_pairs",
-            Self::NoMargin => "no_margin",
-            Self::SpansNoDifference => "spans_no_difference",
-        }
-    }
-}
-
-/// What a reader should know beside the verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Flag {
-    /// Equivalent, and yet the 95 % decision interval excludes no difference.
-    Detectable,
-    /// Another verdict appears when some one pair is left out.
-    Fragile,
-    /// Mean and median pair tell different stories.
-    MeanTypicalSplit,
-    /// No variation: the verdict is an exact comparison.
-    Deterministic,
-}
-
-impl Flag {
-    /// The word used in evidence and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Detectable => "detectable",
-            Self::Fragile => "fragile",
-            Self::MeanTypicalSplit => "mean_typical_split",
-            Self::Deterministic => "deterministic",
-        }
-    }
-}
 
 /// What the guards found, from facts of the design alone. The default is a clean campaign.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -171,10 +40,14 @@ impl Question {
     pub fn new(scale: Scale, margin: Option<f64>) -> Self {
         let margin = margin.filter(|margin| *margin > 0.0);
         match scale {
-            Scale::Ratio => {
-                Self { null: 1.0, margin: margin.map(|m| (1.0 / (1.0 + m), 1.0 + m)) }
-            }
-            Scale::Difference => Self { null: 0.0, margin: margin.map(|m| (-m, m)) },
+            Scale::Ratio => Self {
+                null: 1.0,
+                margin: margin.map(|m| (1.0 / (1.0 + m), 1.0 + m)),
+            },
+            Scale::Difference => Self {
+                null: 0.0,
+                margin: margin.map(|m| (-m, m)),
+            },
         }
     }
 
@@ -244,7 +117,10 @@ pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> J
     ];
     let mut reasons: Vec<Reason> = stops.iter().filter_map(|stop| stop.1).collect();
     let mut flags = Vec::new();
-    let stopped = stops.iter().find(|stop| stop.1.is_some()).map(|stop| stop.0);
+    let stopped = stops
+        .iter()
+        .find(|stop| stop.1.is_some())
+        .map(|stop| stop.0);
     let verdict = match (stopped, findings.decision) {
         (Some(verdict), _) => verdict,
         (None, None) => {
@@ -263,7 +139,8 @@ pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> J
             if verdict == Verdict::Inconclusive {
                 reasons.push(Reason::SpansNoDifference);
             }
-            let other = |limits| capped(question.classify(limits), guards.layout_sensitive) != verdict;
+            let other =
+                |limits| capped(question.classify(limits), guards.layout_sensitive) != verdict;
             if findings.leave_one_out.iter().any(other) {
                 flags.push(Flag::Fragile);
             }
@@ -279,7 +156,11 @@ pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> J
     if findings.deterministic {
         flags.push(Flag::Deterministic);
     }
-    Judgement { verdict, reasons, flags }
+    Judgement {
+        verdict,
+        reasons,
+        flags,
+    }
 }
 
 fn capped(class: Verdict, layout_sensitive: bool) -> Verdict {
@@ -318,7 +199,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn limits(lo95: f64, lo90: f64, hi90: f64, hi95: f64) -> Limits {
-        Limits { lo95, hi95, lo90, hi90 }
+        Limits {
+            lo95,
+            hi95,
+            lo90,
+            hi90,
+        }
     }
 
     fn findings(limits: &Limits) -> Findings<'_> {
@@ -335,13 +221,41 @@ mod tests {
         let margin = Question::new(Scale::Ratio, Some(0.02));
         let none = Question::new(Scale::Ratio, None);
         let cases = [
-            (limits(0.95, 0.951, 0.97, 0.98), Verdict::ImprovedWorthwhile, Verdict::Improved),
-            (limits(0.95, 0.955, 0.985, 0.99), Verdict::Improved, Verdict::Improved),
-            (limits(0.982, 0.983, 0.99, 0.995), Verdict::Equivalent, Verdict::Improved),
-            (limits(0.979, 0.985, 1.01, 1.03), Verdict::Equivalent, Verdict::Inconclusive),
-            (limits(0.95, 0.96, 1.01, 1.02), Verdict::Inconclusive, Verdict::Inconclusive),
-            (limits(1.01, 1.015, 1.03, 1.04), Verdict::Regressed, Verdict::Regressed),
-            (limits(1.021, 1.022, 1.04, 1.05), Verdict::RegressedWorthwhile, Verdict::Regressed),
+            (
+                limits(0.95, 0.951, 0.97, 0.98),
+                Verdict::ImprovedWorthwhile,
+                Verdict::Improved,
+            ),
+            (
+                limits(0.95, 0.955, 0.985, 0.99),
+                Verdict::Improved,
+                Verdict::Improved,
+            ),
+            (
+                limits(0.982, 0.983, 0.99, 0.995),
+                Verdict::Equivalent,
+                Verdict::Improved,
+            ),
+            (
+                limits(0.979, 0.985, 1.01, 1.03),
+                Verdict::Equivalent,
+                Verdict::Inconclusive,
+            ),
+            (
+                limits(0.95, 0.96, 1.01, 1.02),
+                Verdict::Inconclusive,
+                Verdict::Inconclusive,
+            ),
+            (
+                limits(1.01, 1.015, 1.03, 1.04),
+                Verdict::Regressed,
+                Verdict::Regressed,
+            ),
+            (
+                limits(1.021, 1.022, 1.04, 1.05),
+                Verdict::RegressedWorthwhile,
+                Verdict::Regressed,
+            ),
         ];
         for (limits, with, without) in cases {
             assert_eq!(margin.classify(&limits), with, "{limits:?}");
@@ -353,7 +267,10 @@ mod tests {
     fn first_guard_decides_and_all_are_reported() {
         let interval = limits(0.9, 0.91, 0.92, 0.93);
         let question = Question::new(Scale::Ratio, Some(0.02));
-        let mut guards = Guards { unstable: Some(Reason::ChangePoint), ..Guards::default() };
+        let mut guards = Guards {
+            unstable: Some(Reason::ChangePoint),
+            ..Guards::default()
+        };
         let judged = |guards: &Guards| judge(guards, &findings(&interval), &question);
         assert_eq!(judged(&guards).verdict, Verdict::Unstable);
         guards.not_comparable = Some(Reason::UnequalWork);
@@ -371,7 +288,10 @@ mod tests {
     #[test]
     fn layout_caps_worthwhile() {
         let interval = limits(0.9, 0.91, 0.92, 0.93);
-        let guards = Guards { layout_sensitive: true, ..Guards::default() };
+        let guards = Guards {
+            layout_sensitive: true,
+            ..Guards::default()
+        };
         let question = Question::new(Scale::Ratio, Some(0.02));
         let judged = judge(&guards, &findings(&interval), &question);
         assert_eq!(judged.verdict, Verdict::Improved);
@@ -381,10 +301,16 @@ mod tests {
     #[test]
     fn points_compare_exactly() {
         let question = Question::new(Scale::Ratio, Some(0.03));
-        assert_eq!(question.classify(&Limits::point(1.1)), Verdict::RegressedWorthwhile);
+        assert_eq!(
+            question.classify(&Limits::point(1.1)),
+            Verdict::RegressedWorthwhile
+        );
         assert_eq!(question.classify(&Limits::point(1.03)), Verdict::Regressed);
         assert_eq!(question.classify(&Limits::point(1.0)), Verdict::Equivalent);
-        assert_eq!(question.classify(&Limits::point(0.5)), Verdict::ImprovedWorthwhile);
+        assert_eq!(
+            question.classify(&Limits::point(0.5)),
+            Verdict::ImprovedWorthwhile
+        );
         let none = Question::new(Scale::Difference, None);
         assert_eq!(none.classify(&Limits::point(0.0)), Verdict::Inconclusive);
         assert_eq!(none.classify(&Limits::point(-1e-9)), Verdict::Improved);
@@ -402,17 +328,32 @@ mod tests {
         let question = Question::new(Scale::Ratio, Some(0.02));
         let judged = judge(&Guards::default(), &found, &question);
         assert_eq!(judged.verdict, Verdict::Equivalent);
-        let all = [Flag::Detectable, Flag::Fragile, Flag::MeanTypicalSplit, Flag::Deterministic];
+        let all = [
+            Flag::Detectable,
+            Flag::Fragile,
+            Flag::MeanTypicalSplit,
+            Flag::Deterministic,
+        ];
         assert_eq!(judged.flags, all);
-        let refused = Findings { decision: None, ..findings(&interval) };
-        let judged = judge(&Guards::default(), &refused, &Question::new(Scale::Ratio, None));
+        let refused = Findings {
+            decision: None,
+            ..findings(&interval)
+        };
+        let judged = judge(
+            &Guards::default(),
+            &refused,
+            &Question::new(Scale::Ratio, None),
+        );
         assert_eq!(judged.verdict, Verdict::Inconclusive);
         assert_eq!(judged.reasons, [Reason::TooFewPairs, Reason::NoMargin]);
     }
 
     #[test]
     fn holm_reference() {
-        for (value, expected) in holm(&[0.01, 0.04, 0.03, 0.005]).iter().zip([0.03, 0.06, 0.06, 0.02]) {
+        for (value, expected) in holm(&[0.01, 0.04, 0.03, 0.005])
+            .iter()
+            .zip([0.03, 0.06, 0.06, 0.02])
+        {
             assert!((value - expected).abs() < 1e-12);
         }
         assert!(holm(&[]).is_empty());

@@ -1,0 +1,139 @@
+//! The words of the paired rule: verdicts, reasons, flags.
+
+/// The answer for one case and metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Better by more than the margin.
+    ImprovedWorthwhile,
+    /// Better, by less than the margin or without one.
+    Improved,
+    /// Inside the margin on both sides.
+    Equivalent,
+    /// Worse, by less than the margin or without one.
+    Regressed,
+    /// Worse by more than the margin.
+    RegressedWorthwhile,
+    /// The interval allows too much.
+    Inconclusive,
+    /// The trials do not measure what was asked.
+    Invalid,
+    /// Order or time moved the result by more than the margin.
+    Unstable,
+    /// One arm lost its trials more often than the other.
+    AsymmetricFailures,
+    /// The arms did not do the same work.
+    NotComparable,
+    /// Fewer pairs than the plan has.
+    Incomplete,
+}
+
+impl Verdict {
+    /// The word used in evidence, exit codes and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ImprovedWorthwhile => "improved_worthwhile",
+            Self::Improved => "improved",
+            Self::Equivalent => "equivalent",
+            Self::Regressed => "regressed",
+            Self::RegressedWorthwhile => "regressed_worthwhile",
+            Self::Inconclusive => "inconclusive",
+            Self::Invalid => "invalid",
+            Self::Unstable => "unstable",
+            Self::AsymmetricFailures => "asymmetric_failures",
+            Self::NotComparable => "not_comparable",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+/// Why a verdict is what it is, where the interval alone does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The budget ended before the plan.
+    BudgetExhausted,
+    /// The campaign was stopped before its plan was done.
+    Interrupted,
+    /// More pairs were void than may be replaced.
+    ReplacementsExhausted,
+    /// The work of an arm was wrong.
+    WrongResult,
+    /// Counters of a trial contradict each other.
+    CounterMismatch,
+    /// A ratio metric was not above 0.
+    NotPositive,
+    /// Void trials gather on one arm.
+    VoidsOnOneArm,
+    /// Loss or delivered counts differ by more than 0.1 %.
+    UnequalWork,
+    /// The capture may have slowed the sender that shares its CPU.
+    CoupledLimit,
+    /// The place in a pair moved the result by more than the margin.
+    PositionEffect,
+    /// Adjusting for order changes the verdict.
+    OrderAdjustment,
+    /// The level shifted during the campaign by more than the margin.
+    ChangePoint,
+    /// Rebuilding the same source in another layout moves the result by more than the margin.
+    LayoutSensitive,
+    /// Fewer pairs than an interval needs.
+    TooFewPairs,
+    /// No margin was declared, so nothing can be equivalent or worthwhile.
+    NoMargin,
+    /// The 95 % decision interval contains no difference; this does not establish equivalence.
+    SpansNoDifference,
+}
+
+impl Reason {
+    /// The word used in evidence and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BudgetExhausted => "budget_exhausted",
+            Self::Interrupted => "interrupted",
+            Self::ReplacementsExhausted => "replacements_exhausted",
+            Self::WrongResult => "wrong_result",
+            Self::CounterMismatch => "counter_mismatch",
+            Self::NotPositive => "not_positive",
+            Self::VoidsOnOneArm => "voids_on_one_arm",
+            Self::UnequalWork => "unequal_work",
+            Self::CoupledLimit => "coupled_limit",
+            Self::PositionEffect => "position_effect",
+            Self::OrderAdjustment => "order_adjustment",
+            Self::ChangePoint => "change_point",
+            Self::LayoutSensitive => "layout_sensitive",
+            Self::TooFewPairs => "too_few_pairs",
+            Self::NoMargin => "no_margin",
+            Self::SpansNoDifference => "spans_no_difference",
+        }
+    }
+}
+
+/// What a reader should know beside the verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Flag {
+    /// Equivalent, and yet the 95 % decision interval excludes no difference.
+    Detectable,
+    /// Another verdict appears when some one pair is left out.
+    Fragile,
+    /// Mean and median pair tell different stories.
+    MeanTypicalSplit,
+    /// No variation: the verdict is an exact comparison.
+    Deterministic,
+}
+
+impl Flag {
+    /// The word used in evidence and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Detectable => "detectable",
+            Self::Fragile => "fragile",
+            Self::MeanTypicalSplit => "mean_typical_split",
+            Self::Deterministic => "deterministic",
+        }
+    }
+}
