@@ -1,0 +1,304 @@
+//! The direct engine: frames are counted inside libpcap's callback, on the capture thread.
+//!
+//! The only per-frame work is the account. Clocks are read per dispatch, and the CPU clock, which
+//! is a system call, only where a report needs it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use wiretrial_capture::source::Live;
+use wiretrial_contract::clock::{self, ClockPair};
+use wiretrial_contract::control::ReceiverPrepare;
+use wiretrial_contract::report::ReceiverReport;
+
+use super::counters::Totals;
+use super::{Notice, Opened, Order, Stop};
+use crate::account::{Account, Kind};
+use crate::drain::{Drain, Rule};
+use crate::failure::Failure;
+use crate::process::{self, Switches};
+use crate::sink::Sink;
+
+/// Most frames a dispatch hands over: their hand-over shares one reading of the clock, and an
+/// overloaded capture still looks at its orders.
+const BATCH: usize = 512;
+/// Dispatches after the counters were read, at most; the ring is empty before that as a rule.
+const LAST_DISPATCHES: u32 = 64;
+/// Least quiet time between the last probe and the start of the counters, ns.
+const LEAST_QUIET_NS: u64 = 20_000_000;
+/// Longest time between two readings of libpcap's counters while frames come, ns. 32-bit counters
+/// wrap after five minutes at 14 million frames a second.
+const SAMPLE_NS: u64 = 30_000_000_000;
+
+/// What has to happen before copies are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// A probe datagram has come and it is quiet again.
+    AfterProbe,
+    /// Nothing.
+    AtOnce,
+}
+
+/// Starts the capture thread. Wake its capture after setting `order`.
+///
+/// # Errors
+///
+/// A host failure when no thread can be started.
+pub fn spawn(
+    opened: Opened,
+    prepare: &ReceiverPrepare,
+    start: Start,
+    order: Arc<Order>,
+    notify: impl Fn(Notice) + Send + 'static,
+) -> Result<(), Failure> {
+    let mut engine = Direct {
+        account: Account::new(prepare),
+        live: opened.live,
+        sink: opened.sink,
+        timeout_ns: prepare.capture.timeout_ns,
+        promiscuous: prepare.capture.promiscuous,
+        drain_limit_ns: prepare.drain_limit_ns,
+        quiet_ns: prepare.quiet_ns,
+        order,
+        totals: None,
+        sampled_ns: 0,
+        dispatches: 0,
+        cpu: Cpu::default(),
+        first_ns: None,
+        last_real_ns: None,
+        start_up_cpu_ns: clock::process_cpu_ns(),
+    };
+    let work = move || {
+        let result = catch_unwind(AssertUnwindSafe(|| engine.run(start, &notify)));
+        let result = result
+            .unwrap_or_else(|_| Err(Failure::evidence("the capture thread failed an invariant")));
+        notify(match result {
+            Ok(report) => Notice::Report(Box::new(report)),
+            Err(failure) => Notice::Failed(failure),
+        });
+    };
+    thread::Builder::new()
+        .name("capture".into())
+        .spawn(work)
+        .map_err(|error| Failure::host(format!("cannot start the capture thread: {error}")))?;
+    Ok(())
+}
+
+struct Direct {
+    account: Account,
+    live: Live,
+    sink: Sink,
+    timeout_ns: u64,
+    promiscuous: bool,
+    drain_limit_ns: u64,
+    quiet_ns: u64,
+    order: Arc<Order>,
+    totals: Option<Totals>,
+    sampled_ns: u64,
+    dispatches: u64,
+    cpu: Cpu,
+    first_ns: Option<u64>,
+    last_real_ns: Option<u64>,
+    start_up_cpu_ns: u64,
+}
+
+/// Readings of the process's CPU clock.
+#[derive(Debug, Default)]
+struct Cpu {
+    /// When the first counted frame was handed over.
+    first: Option<u64>,
+    /// Behind the dispatch with the last one, as far as it has been read.
+    last: Option<u64>,
+    /// From now on it is read after each dispatch with counted frames: all have come, or the
+    /// sender has stopped, so that there are few.
+    following: bool,
+}
+
+impl Cpu {
+    fn follow(&mut self) {
+        if !self.following {
+            self.following = true;
+            self.last = self.first.map(|_| clock::process_cpu_ns());
+        }
+    }
+}
+
+/// What one dispatch brought.
+#[derive(Debug, Default)]
+struct Batch {
+    frames: u64,
+    probes: u64,
+    first_copies: u64,
+    handed_over_ns: Option<u64>,
+}
+
+impl Direct {
+    fn run(&mut self, start: Start, notify: &impl Fn(Notice)) -> Result<ReceiverReport, Failure> {
+        if start == Start::AfterProbe {
+            while self.dispatch()?.probes == 0 {}
+            notify(Notice::Seen);
+            while self.live.wait(self.timeout_ns.max(LEAST_QUIET_NS))? {
+                self.dispatch()?;
+            }
+        }
+        self.account.arm();
+        self.dispatches = 0;
+        self.cpu = Cpu::default();
+        (self.first_ns, self.last_real_ns) = (None, None);
+        let switches = Switches::now();
+        let armed = ClockPair::now();
+        self.totals = self.live.counters().ok().map(Totals::from);
+        self.sampled_ns = clock::realtime_ns();
+        notify(Notice::Armed);
+
+        let stop = self.capture(notify)?;
+        let stop_ns = clock::monotonic_ns();
+        let unique = self.account.copies().unique;
+        let owed_at_stop = stop
+            .accepted
+            .map(|accepted| accepted.saturating_sub(unique));
+        let drain_ns = self.drain(stop, stop_ns)?;
+        Ok(self.report(switches, armed, owed_at_stop, drain_ns))
+    }
+
+    /// Counts until there is an order to stop.
+    fn capture(&mut self, notify: &impl Fn(Notice)) -> Result<Stop, Failure> {
+        let planned = self.account.planned();
+        loop {
+            self.dispatch()?;
+            if !self.cpu.following && self.account.copies().unique == planned {
+                self.cpu.follow();
+                notify(Notice::Complete);
+            }
+            if let Some(stop) = self.order.get() {
+                self.cpu.follow();
+                self.account.stop();
+                return Ok(*stop);
+            }
+        }
+    }
+
+    /// Takes what still comes, then reads the counters, then what came meanwhile. Gives the time
+    /// from `stop_ns` to the last first copy.
+    fn drain(&mut self, stop: Stop, stop_ns: u64) -> Result<u64, Failure> {
+        let rule = Rule {
+            accepted: stop.accepted,
+            timeout_ns: self.timeout_ns,
+            quiet_ns: self.quiet_ns,
+            limit_ns: self.drain_limit_ns,
+        };
+        let mut drain = Drain::new(rule, stop_ns);
+        let mut last_first_copy_ns = stop_ns;
+        loop {
+            let unique = self.account.copies().unique;
+            let Some(wait_ns) = drain.wait_ns(clock::monotonic_ns(), unique) else {
+                break;
+            };
+            if self.live.wait(wait_ns)? {
+                let batch = self.dispatch()?;
+                let now_ns = clock::monotonic_ns();
+                if batch.frames > 0 {
+                    drain.delivered(now_ns);
+                }
+                if batch.first_copies > 0 {
+                    last_first_copy_ns = now_ns;
+                }
+            }
+        }
+        self.sample();
+        for _ in 0..LAST_DISPATCHES {
+            if !self.live.wait(0)? {
+                break;
+            }
+            if self.dispatch()?.first_copies > 0 {
+                last_first_copy_ns = clock::monotonic_ns();
+            }
+        }
+        Ok(last_first_copy_ns - stop_ns)
+    }
+
+    fn dispatch(&mut self) -> Result<Batch, Failure> {
+        let mut batch = Batch::default();
+        let mut counted = false;
+        let (account, cpu, first_ns) = (&mut self.account, &mut self.cpu, &mut self.first_ns);
+        let outcome = self.live.dispatch(Some(BATCH), |frame| {
+            let now_ns = *batch.handed_over_ns.get_or_insert_with(clock::realtime_ns);
+            let kind = account.frame(frame, now_ns);
+            if kind.is_counted() {
+                counted = true;
+                if cpu.first.is_none() {
+                    cpu.first = Some(clock::process_cpu_ns());
+                    *first_ns = Some(clock::monotonic_ns());
+                }
+            }
+            batch.first_copies += u64::from(kind == Kind::First);
+            batch.probes += u64::from(kind == Kind::Probe);
+        })?;
+        batch.frames = outcome.frames;
+        if counted {
+            self.last_real_ns = batch.handed_over_ns;
+            if self.cpu.following {
+                self.cpu.last = Some(clock::process_cpu_ns());
+            }
+        }
+        if let Some(now_ns) = batch.handed_over_ns {
+            self.dispatches += 1;
+            if now_ns.saturating_sub(self.sampled_ns) >= SAMPLE_NS {
+                self.sampled_ns = now_ns;
+                self.sample();
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Reads libpcap's counters; once that has failed their totals are unknown for good.
+    fn sample(&mut self) {
+        if let Some(totals) = &mut self.totals {
+            match self.live.counters() {
+                Ok(now) => totals.sample(now),
+                Err(_) => self.totals = None,
+            }
+        }
+    }
+
+    fn report(
+        &self,
+        switches: Option<Switches>,
+        armed: ClockPair,
+        owed_at_stop: Option<u64>,
+        drain_ns: u64,
+    ) -> ReceiverReport {
+        let end = ClockPair::now();
+        let since = Switches::now().zip(switches);
+        let process_cpu_ns = self.cpu.last.zip(self.cpu.first);
+        ReceiverReport {
+            copies: self.account.copies(),
+            unique_per_flow: self.account.unique_per_flow(),
+            reordered: self.account.reordered(),
+            late: self.account.late(),
+            truncated: self.account.truncated(),
+            pcap: self.totals.map(|totals| totals.report(self.promiscuous)),
+            dispatches: self.dispatches,
+            process_cpu_ns: process_cpu_ns.map(|(last, first)| last.saturating_sub(first)),
+            start_up_cpu_ns: self.start_up_cpu_ns,
+            owed_at_stop,
+            drain_ns,
+            residence: self.account.residence(),
+            first_ns: self.first_ns,
+            last_ns: self.last_ns(end),
+            peak_rss_bytes: process::peak_rss_bytes(),
+            voluntary_switches: since.map(|(now, then)| now.voluntary - then.voluntary),
+            involuntary_switches: since.map(|(now, then)| now.involuntary - then.involuntary),
+            clock_at_armed: armed,
+            clock_at_end: end,
+            sink_dropped: self.sink.dropped(),
+        }
+    }
+
+    /// The hand-over of the last counted frame on the monotonic clock, not before the first.
+    fn last_ns(&self, pair: ClockPair) -> Option<u64> {
+        let last = self.last_real_ns?.checked_add_signed(-pair.offset_ns)?;
+        Some(last.max(self.first_ns?))
+    }
+}

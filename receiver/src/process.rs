@@ -1,0 +1,143 @@
+//! What the receiver knows of its own process: CPUs, memory, context switches, signals.
+
+use std::fs;
+use std::io;
+use std::str::FromStr;
+
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::failure::Failure;
+
+/// Pins every thread of this process to `cpu`; threads started later inherit it.
+///
+/// # Errors
+///
+/// A host failure when the process may not run there.
+pub fn pin(cpu: u32) -> Result<(), Failure> {
+    let refused = |cause: &dyn std::fmt::Display| {
+        let allowed = cpus().unwrap_or_default();
+        Failure::host(format!(
+            "cannot pin to cpu {cpu}: {cause}; allowed here: {allowed:?}"
+        ))
+    };
+    let mut set = CpuSet::new();
+    let index = usize::try_from(cpu).map_err(|error| refused(&error))?;
+    set.set(index).map_err(|errno| refused(&errno.desc()))?;
+    for entry in fs::read_dir("/proc/self/task").map_err(|error| refused(&error))? {
+        let name = entry.map_err(|error| refused(&error))?.file_name();
+        let Ok(task) = name.to_string_lossy().parse() else {
+            continue;
+        };
+        match sched_setaffinity(Pid::from_raw(task), &set) {
+            Ok(()) | Err(Errno::ESRCH) => {} // a thread may have ended meanwhile
+            Err(errno) => return Err(refused(&errno.desc())),
+        }
+    }
+    Ok(())
+}
+
+/// CPUs the calling thread may run on, read back from the kernel.
+///
+/// # Errors
+///
+/// sched_getaffinity(2) failed.
+pub fn cpus() -> io::Result<Vec<u32>> {
+    let set = sched_getaffinity(Pid::from_raw(0))?;
+    Ok((0..)
+        .zip(0..CpuSet::count())
+        .filter(|(_, index)| set.is_set(*index) == Ok(true))
+        .map(|(cpu, _)| cpu)
+        .collect())
+}
+
+/// Context switches of the process since it started, all threads (getrusage(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switches {
+    /// It gave the CPU up.
+    pub voluntary: u64,
+    /// The CPU was taken from it.
+    pub involuntary: u64,
+}
+
+impl Switches {
+    /// The counts now; `None` when the kernel does not say.
+    #[must_use]
+    pub fn now() -> Option<Self> {
+        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+        Some(Self {
+            voluntary: u64::try_from(usage.voluntary_context_switches()).ok()?,
+            involuntary: u64::try_from(usage.involuntary_context_switches()).ok()?,
+        })
+    }
+}
+
+/// The highest resident memory of the process so far, bytes (VmHWM of proc_pid_status(5)).
+#[must_use]
+pub fn peak_rss_bytes() -> Option<u64> {
+    peak_in(&fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn peak_in(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib = u64::from_str(line.trim().strip_suffix("kB")?.trim()).ok()?;
+    kib.checked_mul(1024)
+}
+
+/// Calls `on_signal` from a thread of its own for each SIGINT and SIGTERM.
+///
+/// # Errors
+///
+/// A host failure when the signals cannot be taken.
+pub fn watch_signals(mut on_signal: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+    let refused = |error: io::Error| Failure::host(format!("cannot watch for signals: {error}"));
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(refused)?;
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || signals.forever().for_each(|_| on_signal()))
+        .map_err(refused)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pinning_is_read_back() {
+        let allowed = cpus().unwrap();
+        let last = *allowed.last().unwrap();
+        // A thread of its own would leave the others pinned as well, so this pins to what the
+        // process has anyway when there is but one CPU, and undoes it otherwise.
+        let before = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        pin(last).unwrap();
+        assert_eq!(cpus().unwrap(), [last]);
+        for entry in fs::read_dir("/proc/self/task").unwrap() {
+            let task = entry
+                .unwrap()
+                .file_name()
+                .to_string_lossy()
+                .parse()
+                .unwrap();
+            let _ = sched_setaffinity(Pid::from_raw(task), &before);
+        }
+        let failure = pin(1023).unwrap_err();
+        assert!(failure.message.contains("cpu 1023"), "{failure}");
+    }
+
+    #[test]
+    fn memory_is_in_bytes() {
+        assert_eq!(
+            peak_in("VmPeak:\t 9 kB\nVmHWM:\t    1234 kB\n"),
+            Some(1_263_616)
+        );
+        assert_eq!(peak_in("VmPeak:\t 9 kB\n"), None);
+        assert!(peak_rss_bytes().unwrap() > 0);
+    }
+}
