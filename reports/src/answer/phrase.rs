@@ -1,0 +1,267 @@
+//! Claims in words, for one case or for all of them.
+
+use wiretrial_contract::analysis::Comparison;
+use wiretrial_contract::metric::Metric;
+use wiretrial_contract::record::Flag;
+
+use super::claim::{Claim, claim};
+use super::{change_decimals, interval_text};
+use crate::number;
+use crate::shorten::listed;
+
+/// What every clause of a sentence has in common.
+pub(super) struct Phrase {
+    pub(super) metric: Metric,
+    pub(super) margin: Option<f64>,
+    /// Primary comparisons in all.
+    pub(super) cases: usize,
+}
+
+impl Phrase {
+    /// All cases: one full clause when they claim the same, else the metric once and a short clause
+    /// for each group of cases, the worst first.
+    pub(super) fn all(&self, judged: &[(Claim, &Comparison)]) -> String {
+        let groups: Vec<(Claim, Vec<&Comparison>)> = Claim::GROUPS
+            .iter()
+            .map(|group| {
+                let members: Vec<&Comparison> = judged
+                    .iter()
+                    .filter(|(claim, _)| group.contains(claim))
+                    .map(|(_, comparison)| *comparison)
+                    .collect();
+                (group[0], members)
+            })
+            .filter(|(_, members)| !members.is_empty())
+            .collect();
+        if let [(claim, members)] = &groups[..] {
+            return self.only(*claim, members);
+        }
+        let clauses: Vec<String> = groups
+            .iter()
+            .enumerate()
+            .map(|(index, (claim, members))| {
+                let of = if index == 0 {
+                    format!(" of {} cases", self.cases)
+                } else {
+                    String::new()
+                };
+                self.group(*claim, members, &of)
+            })
+            .collect();
+        format!("{} is {}", noun(self.metric), clauses.join(", "))
+    }
+
+    /// What follows from one comparison.
+    pub(super) fn verdict(&self, claim: Claim, comparison: &Comparison) -> String {
+        let margin = self.margin.map(number::margin);
+        match (claim, margin) {
+            (Claim::BetterBeyond, Some(margin)) => format!("better by more than {margin}"),
+            (Claim::WorseBeyond, Some(margin)) => format!("worse by more than {margin}"),
+            (Claim::Better | Claim::Worse, Some(margin)) => {
+                format!("{}, not shown to exceed {margin}", claim.word())
+            }
+            (Claim::Better | Claim::Worse, None) => {
+                format!("{}, no margin was declared", claim.word())
+            }
+            (Claim::Same, Some(margin)) => {
+                let and = if comparison.flags.contains(&Flag::Detectable) {
+                    ", with a smaller difference detected"
+                } else {
+                    ""
+                };
+                format!("the same within {margin}{and}")
+            }
+            (Claim::Open, _) => "not decided, spans 1; does not establish equivalence".into(),
+            (other, _) => format!("{}, {}", other.word(), self.only(other, &[comparison])),
+        }
+    }
+
+    /// The clause when every case has this claim. The group of better or worse may hold both grades.
+    fn only(&self, claim: Claim, members: &[&Comparison]) -> String {
+        let noun = noun(self.metric);
+        let place = match members.len() {
+            1 => String::new(),
+            2 => " in both cases".into(),
+            n => format!(" in all {n} cases"),
+        };
+        match claim {
+            Claim::BetterBeyond | Claim::Better | Claim::WorseBeyond | Claim::Worse => format!(
+                "{} {noun}{place}, {}",
+                size(members),
+                self.against_margin(members)
+            ),
+            Claim::Same => format!("{noun} {}{place}{}", self.within(), detected(members)),
+            Claim::Open => {
+                let shown = if let [only] = members {
+                    format!(" {}", interval_text(&only.decision, change_decimals(only)))
+                } else {
+                    String::new()
+                };
+                format!("the interval{shown} of {noun} {OPEN}{place}",)
+            }
+            other => {
+                let why = why(other, members);
+                format!("{why}{place}")
+            }
+        }
+    }
+
+    /// The short clause of some cases, `of` telling how many there are.
+    fn group(&self, claim: Claim, members: &[&Comparison], of: &str) -> String {
+        let names: Vec<&str> = members.iter().map(|member| member.case.as_str()).collect();
+        let names = listed(&names);
+        let n = members.len();
+        match claim {
+            Claim::BetterBeyond | Claim::Better | Claim::WorseBeyond | Claim::Worse => format!(
+                "{} in {n}{of} ({names}: {}, {})",
+                claim.word(),
+                size(members),
+                self.against_margin(members)
+            ),
+            Claim::Same => format!(
+                "the same {} in {n}{of} ({names}{})",
+                self.within(),
+                detected(members)
+            ),
+            Claim::Open => format!("not decided in {n}{of} ({names}: the interval {OPEN})"),
+            other => format!(
+                "{} in {n}{of} ({names}: {})",
+                other.word(),
+                why(other, members)
+            ),
+        }
+    }
+
+    fn within(&self) -> String {
+        format!("within {}", number::margin(self.margin.unwrap_or_default()))
+    }
+
+    fn against_margin(&self, members: &[&Comparison]) -> String {
+        let Some(margin) = self.margin else {
+            return "no margin was declared".into();
+        };
+        let text = number::margin(margin);
+        let beyond = members
+            .iter()
+            .filter(|comparison| {
+                matches!(
+                    claim(comparison, self.margin),
+                    Claim::BetterBeyond | Claim::WorseBeyond
+                )
+            })
+            .count();
+        if beyond == 0 {
+            format!("not shown to exceed the {text} margin")
+        } else if beyond < members.len() {
+            format!("over the {text} margin in {beyond} of {}", members.len())
+        } else if members.iter().all(|comparison| is_far(comparison, margin)) {
+            format!("far over the {text} margin")
+        } else {
+            format!("over the {text} margin")
+        }
+    }
+}
+
+/// A reason's word as a clause; `None` for one that is not in the list.
+fn reason(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "unequal_work" => "the arms did not do the same work",
+        "coupled_limit" => {
+            "the rate was not reached, and the sender also does the capture's kernel work"
+        }
+        "budget_exhausted" => "the time was up before the plan was done",
+        "interrupted" => "stopped before the plan was done",
+        "replacements_exhausted" => "more pairs were voided than may be replaced",
+        "wrong_result" => "an arm did wrong work",
+        "not_positive" => "a cost was not above 0",
+        "voids_on_one_arm" => "the voids gather on one arm",
+        "position_effect" => "the place in a pair moved the result",
+        "order_adjustment" => "adjusting for order changes the verdict",
+        "change_point" => "the level shifted during the campaign",
+        "too_few_pairs" => "fewer pairs than an interval needs",
+        "counter_mismatch" => "the packet counts contradict each other",
+        "invalid_ledger" => "the packet ledger does not balance",
+        _ => return None,
+    })
+}
+
+const OPEN: &str = "spans 1 and does not establish equivalence";
+
+/// How large the changes are and which way they go: `4 % to 10 % lower`.
+fn size(members: &[&Comparison]) -> String {
+    let mut sizes: Vec<(f64, usize)> = members
+        .iter()
+        .map(|comparison| {
+            let change = comparison.change.unwrap_or_default();
+            (change, change_decimals(comparison))
+        })
+        .collect();
+    sizes.sort_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+    let text = |(change, decimals): (f64, usize)| number::magnitude(change, decimals);
+    let (least, most) = (sizes[0], sizes[sizes.len() - 1]);
+    let way = if most.0 < 0.0 { "lower" } else { "higher" };
+    if text(least) == text(most) {
+        format!("{} {way}", text(most))
+    } else {
+        format!("{} to {} {way}", text(least), text(most))
+    }
+}
+
+/// Beyond the margin by a factor of three on the log scale, at the end nearest to 1.
+fn is_far(comparison: &Comparison, margin: f64) -> bool {
+    let near = match comparison.change {
+        Some(change) if change < 0.0 => comparison.decision.hi95,
+        _ => comparison.decision.lo95,
+    };
+    near.is_some_and(|ratio| ratio > 0.0 && ratio.ln().abs() >= 3.0 * margin.ln_1p())
+}
+
+fn detected(members: &[&Comparison]) -> String {
+    match members
+        .iter()
+        .filter(|comparison| comparison.flags.contains(&Flag::Detectable))
+        .count()
+    {
+        0 => String::new(),
+        n if n == members.len() => ", with a smaller difference detected".into(),
+        n => format!(", with a smaller difference detected in {n}"),
+    }
+}
+
+/// Why cases have no answer: what stands in the way, then the judge's reasons.
+fn why(claim: Claim, members: &[&Comparison]) -> String {
+    let what = match claim {
+        Claim::NoInterval => "too few pairs for an interval",
+        Claim::NotComparable => "not comparable",
+        Claim::Unstable => "the result moved during the campaign by more than the margin",
+        Claim::Incomplete => "not all planned pairs were run",
+        Claim::Asymmetric => "one arm's trials were voided more often than the other's",
+        Claim::Unsupported => "the verdict does not follow from its own interval",
+        _ => "the evidence does not count",
+    };
+    let mut texts: Vec<&str> = Vec::new();
+    for word in members.iter().flat_map(|comparison| &comparison.reasons) {
+        let text = reason(word).unwrap_or(word);
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    if texts.is_empty() {
+        what.into()
+    } else {
+        format!("{what}, {}", texts.join(", "))
+    }
+}
+
+const fn noun(metric: Metric) -> &'static str {
+    match metric {
+        Metric::CaptureCostNsPerPacket => "capture cost per packet",
+        Metric::ProcessCpuNsPerPacket => "capture process CPU per packet",
+        Metric::CaptureKernelNsPerPacket => "kernel share of capture per packet",
+        Metric::SendCallNsPerPacket => "send call time per packet",
+        Metric::PeakRssBytes => "peak memory",
+        Metric::ElapsedNsPerUnit => "elapsed time per unit",
+        Metric::UnitsPerSecond => "rate of units",
+        Metric::MaxSustainedPps => "sustained rate",
+    }
+}

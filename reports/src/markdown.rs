@@ -1,0 +1,235 @@
+//! `report.md`: the answer, how it was made, every table, what it does not establish, and the command
+//! that checks it. No time of day and no path, so that the same evidence gives the same bytes.
+
+use wiretrial_contract::analysis::Analysis;
+use wiretrial_contract::plan::Arrangement;
+
+use crate::answer;
+use crate::number;
+use crate::table::{self, Align, Table};
+
+/// The whole report.
+#[must_use]
+pub fn report(analysis: &Analysis) -> String {
+    let mut out = String::new();
+    let mut push = |text: &str| {
+        out.push_str(text);
+        out.push_str("\n\n");
+    };
+    push(&format!("# {}", escape(&analysis.campaign)));
+    push(&escape(&analysis.question));
+    push(&format!(
+        "**{}**: {}.",
+        analysis.answer.word,
+        escape(&analysis.answer.text)
+    ));
+    push("## Conditions");
+    push(&conditions(analysis));
+    let primary = table::effect(analysis, analysis.conditions.primary);
+    push("## Effect");
+    push(&captioned(&primary));
+    push(&statements(analysis));
+    push("## Loads and packets");
+    push(&captioned(&table::packets(analysis)));
+    push(&captioned(&table::loads(analysis)));
+    push("## Gates");
+    push(&render(&table::gates(analysis)));
+    push("## Identities and guards");
+    push(&captioned(&table::validity(analysis)));
+    let others = table::other_metrics(analysis);
+    if !others.is_empty() {
+        push("## Other metrics, for information");
+        push("They decide nothing, and their intervals are not adjusted for being many.");
+        for metric in others {
+            push(&captioned(&table::effect(analysis, metric)));
+            push(&format!("It leaves out {}.", metric.excludes()));
+        }
+    }
+    push("## What this does not establish");
+    push(&limits(analysis));
+    push("## Class");
+    push(&class(analysis));
+    push("## Check");
+    push("Everything above is computed from the rows. In the evidence folder:");
+    push("```\nwiretrial verify\n```");
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+/// One table in Markdown's pipe form.
+#[must_use]
+pub fn render(table: &Table) -> String {
+    if table.rows.is_empty() {
+        return "None.".into();
+    }
+    let mut lines = vec![
+        line(table.columns.iter().map(|column| escape(&column.header))),
+        line(table.columns.iter().map(|column| {
+            match column.align {
+                Align::Left => "---",
+                Align::Right => "---:",
+            }
+            .to_owned()
+        })),
+    ];
+    lines.extend(
+        table
+            .rows
+            .iter()
+            .map(|row| line(row.iter().map(|cell| escape(&cell.text())))),
+    );
+    lines.join("\n")
+}
+
+fn captioned(table: &Table) -> String {
+    let note = if table.note.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", table.note)
+    };
+    format!("{}{}:\n\n{}", table.title, escape(&note), render(table))
+}
+
+fn line(cells: impl Iterator<Item = String>) -> String {
+    format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
+}
+
+fn conditions(analysis: &Analysis) -> String {
+    let conditions = &analysis.conditions;
+    let arrangement = match conditions.arrangement {
+        Arrangement::Interleaved => {
+            "interleaved: both arms alive, one generator alternates between them"
+        }
+        Arrangement::Sequential => "sequential: one arm after the other",
+    };
+    let margin = conditions.margin.map_or(
+        "none declared, so nothing can be called the same or worthwhile".into(),
+        number::margin,
+    );
+    let senders: Vec<String> = conditions
+        .sender_cpus
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let senders = if senders.is_empty() {
+        "not pinned".into()
+    } else {
+        format!("CPU {}", senders.join(", "))
+    };
+    let receiver = conditions
+        .receiver_cpu
+        .map_or("not pinned".into(), |cpu| format!("CPU {cpu}"));
+    let mut items = vec![
+        ("wiretrial", conditions.version.clone()),
+        ("plan", format!("`{}`", analysis.plan_sha256)),
+        ("rows", format!("`{}`", analysis.rows_sha256)),
+        ("seed", format!("`{}`", conditions.seed)),
+        (
+            "attempt at this question",
+            number::count(conditions.attempt.into()),
+        ),
+        (
+            "pairs",
+            format!(
+                "{} of {} done, {} voided, {} planned per case",
+                number::count(conditions.pairs_done),
+                number::count(conditions.pairs_total),
+                number::count(conditions.pairs_voided),
+                number::count(conditions.pairs_planned.into())
+            ),
+        ),
+        (
+            "primary metric",
+            format!(
+                "`{}`; it leaves out {}",
+                conditions.primary,
+                conditions.primary.excludes()
+            ),
+        ),
+        ("margin", margin),
+        ("arrangement", arrangement.into()),
+        ("topology", escape(&conditions.topology)),
+        ("isolation", conditions.isolation.to_string()),
+        (
+            "placement",
+            format!("generator {senders}, receivers {receiver}"),
+        ),
+        (
+            "host",
+            escape(&format!("{}; {}", conditions.host_class, conditions.host)),
+        ),
+    ];
+    if conditions.treatment.is_empty() {
+        items.push((
+            "what differs between the arms",
+            "nothing: both arms are the same on purpose (A/A)".into(),
+        ));
+    }
+    let mut lines: Vec<String> = items
+        .into_iter()
+        .map(|(name, value)| format!("- {name}: {value}"))
+        .collect();
+    for (name, values) in [
+        ("what differs between the arms", &conditions.treatment),
+        ("how it was sent", &conditions.sending),
+    ] {
+        if !values.is_empty() {
+            lines.push(format!("- {name}:"));
+            lines.extend(values.iter().map(|value| format!("  - {}", escape(value))));
+        }
+    }
+    lines.join("\n")
+}
+
+fn statements(analysis: &Analysis) -> String {
+    let margin = analysis.conditions.margin;
+    let lines: Vec<String> = analysis
+        .comparisons
+        .iter()
+        .filter(|comparison| comparison.primary)
+        .map(|comparison| format!("- {}", escape(&answer::statement(comparison, margin))))
+        .collect();
+    if lines.is_empty() {
+        return "No case was compared.".into();
+    }
+    lines.join("\n")
+}
+
+fn limits(analysis: &Analysis) -> String {
+    if analysis.limitations.is_empty() {
+        return "No limit was recorded.".into();
+    }
+    analysis
+        .limitations
+        .iter()
+        .map(|limit| {
+            format!(
+                "- {} (`wiretrial explain {}`)",
+                escape(&limit.text),
+                limit.word
+            )
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn class(analysis: &Analysis) -> String {
+    let name = analysis.class.name();
+    if analysis.class_reasons.is_empty() {
+        format!("{name}: sealed plan, complete, enough pairs, clean tree.")
+    } else {
+        format!(
+            "{name}, because: {}.",
+            escape(&analysis.class_reasons.join("; "))
+        )
+    }
+}
+
+/// Text that Markdown takes as it is: no table bars, tags or line ends.
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('|', "\\|")
+        .replace('<', "&lt;")
+        .replace(['\n', '\r'], " ")
+}

@@ -1,0 +1,286 @@
+//! Tables as values: named columns with their unit in the header, and cells that know both how
+//! people and how programs read them. The screen, Markdown and CSV render the same value.
+
+mod effect;
+mod limits;
+mod loads;
+mod packets;
+mod validity;
+
+use wiretrial_contract::analysis::Analysis;
+use wiretrial_contract::metric::Metric;
+
+use crate::number;
+
+pub use effect::effect;
+pub use limits::limits;
+pub use loads::loads;
+pub use packets::packets;
+pub(crate) use packets::{packets_in, unclean_cases};
+pub use validity::{gates, validity};
+
+/// A table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Its name in file names, `[a-z0-9-]+`.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// What holds for all rows, such as the number of pairs.
+    pub note: String,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows, each with one cell a column.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name in CSV with the unit as suffix; an interval takes two, `NAME_lo_UNIT` and
+    /// `NAME_hi_UNIT`.
+    pub name: String,
+    /// Unit suffix of the name in CSV, empty for none.
+    pub unit: &'static str,
+    /// Its header for people, with the unit and, where there is one, the good direction.
+    pub header: String,
+    /// Its header on a screen whose title says the unit already.
+    pub short: String,
+    /// Side to which its cells are aligned.
+    pub align: Align,
+    /// Whether its cells are intervals.
+    pub interval: bool,
+}
+
+/// Side to which cells are aligned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// What colour may add to a cell; it never carries anything by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Nothing.
+    Plain,
+    /// Better, or passed.
+    Good,
+    /// Worse, failed or broken.
+    Bad,
+    /// Not decided.
+    Open,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Not known: a word for people, empty in CSV.
+    Unknown,
+    /// Does not apply: a dash for people, empty in CSV.
+    Absent,
+    /// Words.
+    Text(String),
+    /// Words with a tone.
+    Verdict(String, Tone),
+    /// A count.
+    Count(u64),
+    /// A signed count.
+    Signed(i64),
+    /// A number with the decimals its uncertainty supports.
+    Number {
+        /// The number.
+        value: f64,
+        /// Decimals for people.
+        decimals: usize,
+    },
+    /// A declared ratio as a percentage.
+    Percent(f64),
+    /// A relative change, -1 and up; a signed percentage for people.
+    Change {
+        /// The change as a ratio less 1.
+        change: f64,
+        /// Decimals of the percentage for people.
+        decimals: usize,
+    },
+    /// An interval of relative changes; an end is `None` where it cannot be resolved.
+    Interval {
+        /// Lower end as a ratio less 1.
+        lo: Option<f64>,
+        /// Upper end as a ratio less 1.
+        hi: Option<f64>,
+        /// Decimals of the percentages for people.
+        decimals: usize,
+    },
+    /// Lost of accepted packets as a percentage.
+    Loss {
+        /// Lost.
+        lost: u64,
+        /// Accepted.
+        accepted: u64,
+    },
+    /// An upper bound of a loss ratio, rounded up for people.
+    Bound(f64),
+}
+
+impl Table {
+    /// The same table with only the columns of these names, in their order here.
+    #[must_use]
+    pub fn only(&self, names: &[&str]) -> Self {
+        let kept: Vec<usize> = names
+            .iter()
+            .filter_map(|name| self.columns.iter().position(|column| column.name == *name))
+            .collect();
+        Self {
+            columns: kept.iter().map(|at| self.columns[*at].clone()).collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|row| kept.iter().map(|at| row[*at].clone()).collect())
+                .collect(),
+            ..self.clone()
+        }
+    }
+}
+
+impl Column {
+    fn left(name: &str, header: &str) -> Self {
+        Self {
+            name: name.into(),
+            unit: "",
+            header: header.into(),
+            short: header.into(),
+            align: Align::Left,
+            interval: false,
+        }
+    }
+
+    fn right(name: &str, header: &str) -> Self {
+        Self {
+            align: Align::Right,
+            ..Self::left(name, header)
+        }
+    }
+
+    fn interval(name: &str, header: &str) -> Self {
+        Self {
+            interval: true,
+            ..Self::left(name, header).in_unit("percent")
+        }
+    }
+
+    fn in_unit(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
+    }
+
+    fn short(self, short: &str) -> Self {
+        Self {
+            short: short.into(),
+            ..self
+        }
+    }
+
+    /// Its names in CSV: one, or two for an interval.
+    #[must_use]
+    pub fn csv_names(&self) -> Vec<String> {
+        let suffix = if self.unit.is_empty() {
+            String::new()
+        } else {
+            format!("_{}", self.unit)
+        };
+        if self.interval {
+            ["lo", "hi"]
+                .map(|end| format!("{}_{end}{suffix}", self.name))
+                .to_vec()
+        } else {
+            vec![format!("{}{suffix}", self.name)]
+        }
+    }
+}
+
+impl Cell {
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Unknown => "unknown".into(),
+            Self::Absent => "-".into(),
+            Self::Text(text) | Self::Verdict(text, _) => text.clone(),
+            Self::Count(value) => number::count(*value),
+            Self::Signed(value) => number::signed(*value),
+            Self::Number { value, decimals } => number::decimal(*value, *decimals),
+            Self::Percent(ratio) => number::margin(*ratio),
+            Self::Change { change, decimals } => number::change(*change, *decimals),
+            Self::Interval { lo, hi, decimals } => {
+                if lo.is_none() && hi.is_none() {
+                    return "no interval".into();
+                }
+                let end = |end: &Option<f64>| {
+                    end.map_or("unresolved".into(), |change| {
+                        number::change(change, *decimals)
+                    })
+                };
+                format!("[{}, {}]", end(lo), end(hi))
+            }
+            Self::Loss { lost, accepted } => {
+                number::loss_percent(*lost, *accepted).unwrap_or_else(|| "unknown".into())
+            }
+            Self::Bound(ratio) => number::bound_percent(*ratio),
+        }
+    }
+
+    /// What colour may add.
+    #[must_use]
+    pub const fn tone(&self) -> Tone {
+        match self {
+            Self::Verdict(_, tone) => *tone,
+            _ => Tone::Plain,
+        }
+    }
+}
+
+/// All tables of a report: the primary metric's effect first, then the packets, loads, checks,
+/// gates and limits, then the effects on the other metrics.
+#[must_use]
+pub fn all(analysis: &Analysis) -> Vec<Table> {
+    let mut tables = vec![
+        effect(analysis, analysis.conditions.primary),
+        packets(analysis),
+        loads(analysis),
+        validity(analysis),
+        gates(analysis),
+        limits(analysis),
+    ];
+    tables.extend(
+        other_metrics(analysis)
+            .into_iter()
+            .map(|metric| effect(analysis, metric)),
+    );
+    tables
+}
+
+/// The metrics of an analysis that do not decide, in the contract's order.
+pub(crate) fn other_metrics(analysis: &Analysis) -> Vec<Metric> {
+    Metric::ALL
+        .into_iter()
+        .filter(|metric| *metric != analysis.conditions.primary)
+        .filter(|metric| {
+            analysis
+                .comparisons
+                .iter()
+                .any(|comparison| comparison.metric == *metric)
+        })
+        .collect()
+}
+
+/// The tone of an answer's leading word.
+pub(crate) fn answer_tone(word: &str) -> Tone {
+    match word {
+        "better" => Tone::Good,
+        "worse" | "invalid" => Tone::Bad,
+        "not decided" | "mixed" => Tone::Open,
+        _ => Tone::Plain,
+    }
+}

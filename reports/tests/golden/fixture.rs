@@ -1,0 +1,421 @@
+//! Analyses for the golden tests: the shipped demo and its unhappy relatives.
+
+use std::collections::BTreeMap;
+
+use wiretrial_contract::analysis::{
+    ANALYSIS_SCHEMA, Analysis, Answer, Check, Comparison, Conditions, EvidenceClass, Gate,
+    Interval, Limitation, Load, LoadVerdict, Verdict,
+};
+use wiretrial_contract::control::Isolation;
+use wiretrial_contract::metric::Metric;
+use wiretrial_contract::plan::Arrangement;
+use wiretrial_contract::record::{Flag, Share, Stage};
+use wiretrial_reports::answer::{answer, statement};
+use wiretrial_reports::screen::Session;
+
+/// A primary comparison with means, change and 95 % decision interval in percent. The 90 % interval
+/// is taken 10 % narrower at each end.
+pub(crate) fn effect(
+    case: &str,
+    means: [f64; 2],
+    interval_percent: [f64; 2],
+    verdict: Verdict,
+) -> Comparison {
+    let ratio = means[1] / means[0];
+    let [lo, hi] = interval_percent.map(|percent| 1.0 + percent / 100.0);
+    let inner = (hi - lo) / 20.0;
+    let interval = Interval {
+        lo95: Some(lo),
+        hi95: Some(hi),
+        lo90: Some(lo + inner),
+        hi90: Some(hi - inner),
+    };
+    let spread = |mean: f64, at: u32| mean * (1.0 + (f64::from(at % 4) - 1.5) * 0.002);
+    Comparison {
+        case: case.into(),
+        metric: Metric::CaptureCostNsPerPacket,
+        unit: Metric::CaptureCostNsPerPacket.unit().into(),
+        direction: Metric::CaptureCostNsPerPacket.direction(),
+        primary: true,
+        pairs: 12,
+        values: (0..12)
+            .map(|at| means.map(|mean| spread(mean, at)))
+            .collect(),
+        mean_baseline: Some(means[0]),
+        mean_candidate: Some(means[1]),
+        ratio: Some(ratio),
+        change: Some(ratio - 1.0),
+        percentile: interval,
+        decision: interval,
+        exact: None,
+        expanded: interval,
+        delta_t: interval,
+        geo_ratio: None,
+        median_ratio: None,
+        sd_log: None,
+        se_log: None,
+        leave_one_out: None,
+        index_sha256: None,
+        verdict: Some(verdict),
+        reasons: Vec::new(),
+        flags: Vec::new(),
+        statement: String::new(),
+    }
+}
+
+/// The same case on a metric that does not decide.
+pub(crate) fn information(of: &Comparison, metric: Metric, means: [f64; 2]) -> Comparison {
+    let mut other = effect(&of.case, means, [-0.5, 0.5], Verdict::Equivalent);
+    let ratio = means[1] / means[0];
+    other.decision = Interval {
+        lo95: Some(ratio * 0.99),
+        hi95: Some(ratio * 1.01),
+        lo90: Some(ratio * 0.992),
+        hi90: Some(ratio * 1.008),
+    };
+    other.percentile = other.decision;
+    other.metric = metric;
+    other.unit = metric.unit().into();
+    other.primary = false;
+    other.verdict = None;
+    other
+}
+
+/// A clean load of `accepted` packets with the Clopper-Pearson bound of nothing lost.
+pub(crate) fn load(case: &str, arm: &str, pps: u32, accepted: u32) -> Load {
+    let bound = 1.0 - 0.05_f64.powf(1.0 / f64::from(accepted));
+    let worst = 1.0 - 0.05_f64.powf(12.0 / f64::from(accepted));
+    Load {
+        case: case.into(),
+        arm: arm.into(),
+        repeats: 12,
+        intended_pps: pps.into(),
+        offered_pps: Some(f64::from(pps) - 0.4),
+        delivered_pps: None,
+        accepted: accepted.into(),
+        unique: accepted.into(),
+        lost: 0,
+        loss_ratio: Some(0.0),
+        loss_upper95: Some(bound),
+        worst_upper95: Some(worst),
+        rule_ok: true,
+        lost_at: BTreeMap::from([
+            (Stage::Backlog, Some(Share::Count(0))),
+            (Stage::Ring, Some(Share::Count(0))),
+        ]),
+        unexplained: 0,
+        duplicate: 0,
+        reordered: 0,
+        foreign: 0,
+        bounds: Vec::new(),
+        verdict: LoadVerdict::Pass,
+        reasons: Vec::new(),
+        flags: vec![Flag::Coupled],
+    }
+}
+
+/// Both arms of a case at `pps`, 12 trials of a second.
+pub(crate) fn loads(case: &str, pps: u32) -> [Load; 2] {
+    ["baseline", "candidate"].map(|arm| load(case, arm, pps, pps * 12))
+}
+
+/// An analysis of these comparisons and loads with a margin of 3 %.
+pub(crate) fn analysis(comparisons: Vec<Comparison>, loads: Vec<Load>) -> Analysis {
+    let cases = comparisons.iter().filter(|one| one.primary).count() as u64;
+    let mut analysis = Analysis {
+        schema: ANALYSIS_SCHEMA.into(),
+        campaign: "demo".into(),
+        kind: "paired".into(),
+        question: "Does a buffered ring cost less per packet than immediate mode?".into(),
+        plan_sha256: "3f9a1c07".repeat(8),
+        rows_sha256: "0a1b2c3d".repeat(8),
+        answer: Answer {
+            word: String::new(),
+            text: String::new(),
+        },
+        verdict: Verdict::Inconclusive,
+        gates: vec![Gate {
+            name: "no_regression".into(),
+            passed: true,
+            reason: "no case is regressed_worthwhile".into(),
+        }],
+        comparisons,
+        loads,
+        validity: vec![
+            check("accepted = unique + lost", "1,680,000", "1,680,000 + 0"),
+            check(
+                "ps_recv = delivered + ps_drop",
+                "1,704,320",
+                "1,704,320 + 0",
+            ),
+            check("offered within 0.5 % of each other", "0.02 %", "0.5 %"),
+        ],
+        limitations: vec![
+            limit("coupled", "lo: the sender does the kernel's receive work"),
+            limit("one_host", "one host"),
+            limit("one_frame_size", "64-byte frames"),
+            limit("no_aa_floor", "no A/A floor"),
+        ],
+        class: EvidenceClass::Confirmatory,
+        class_reasons: Vec::new(),
+        conditions: Conditions {
+            version: "0.1.0".into(),
+            seed: "0x5eed5eed5eed5eed".into(),
+            isolation: Isolation::Sandbox,
+            arrangement: Arrangement::Interleaved,
+            topology: "loopback".into(),
+            host_class: "7c1e".into(),
+            host: "EPYC 7B13, 2 CPUs, kvm, 6.18, sandbox".into(),
+            margin: Some(0.03),
+            primary: Metric::CaptureCostNsPerPacket,
+            pairs_planned: 12,
+            attempt: 1,
+            sending: vec!["20k: sendmmsg, batch 1, 1 sender".into()],
+            treatment: vec!["receiver.immediate: true -> false".into()],
+            pairs_total: cases * 12,
+            pairs_done: cases * 12,
+            pairs_voided: 0,
+            sender_cpus: vec![0],
+            receiver_cpu: Some(1),
+        },
+    };
+    judge(&mut analysis);
+    analysis
+}
+
+/// Fills the sentences in, as the judge does.
+pub(crate) fn judge(analysis: &mut Analysis) {
+    let margin = analysis.conditions.margin;
+    analysis.answer = answer(&analysis.comparisons, &analysis.loads, margin);
+    for comparison in &mut analysis.comparisons {
+        comparison.statement = statement(comparison, margin);
+    }
+}
+
+/// The demo campaign: a buffered ring against immediate mode at two rates.
+pub(crate) fn demo() -> Analysis {
+    let mut comparisons = Vec::new();
+    for (case, cost, interval, process, kernel) in [
+        (
+            "20k",
+            [6203.0, 651.0],
+            [-89.8, -89.2],
+            [3911.0, 131.0],
+            [2292.0, 520.0],
+        ),
+        (
+            "50k",
+            [5917.0, 611.0],
+            [-89.9, -89.4],
+            [3702.0, 118.0],
+            [2215.0, 493.0],
+        ),
+    ] {
+        let primary = effect(case, cost, interval, Verdict::ImprovedWorthwhile);
+        let process = information(&primary, Metric::ProcessCpuNsPerPacket, process);
+        let kernel = information(&primary, Metric::CaptureKernelNsPerPacket, kernel);
+        comparisons.extend([primary, process, kernel]);
+    }
+    let loads = [loads("20k", 20_000), loads("50k", 50_000)].concat();
+    analysis(comparisons, loads)
+}
+
+/// Six cases, among them a loss too small for three decimals and a detectable sameness.
+pub(crate) fn six() -> Analysis {
+    let mut comparisons = Vec::new();
+    let mut all = Vec::new();
+    for (case, pps, means, interval, verdict) in [
+        (
+            "10k",
+            10_000,
+            [600.0, 604.0],
+            [-0.4, 1.8],
+            Verdict::Equivalent,
+        ),
+        (
+            "20k",
+            20_000,
+            [610.0, 616.0],
+            [0.2, 1.9],
+            Verdict::Equivalent,
+        ),
+        (
+            "50k",
+            50_000,
+            [590.0, 566.0],
+            [-5.9, -2.2],
+            Verdict::Improved,
+        ),
+        (
+            "100k",
+            100_000,
+            [580.0, 522.0],
+            [-11.0, -9.1],
+            Verdict::ImprovedWorthwhile,
+        ),
+        (
+            "150k",
+            150_000,
+            [585.0, 590.0],
+            [-2.5, 4.4],
+            Verdict::Inconclusive,
+        ),
+        (
+            "200k",
+            200_000,
+            [570.0, 612.0],
+            [5.1, 9.6],
+            Verdict::RegressedWorthwhile,
+        ),
+    ] {
+        let mut one = effect(case, means, interval, verdict);
+        if case == "20k" {
+            one.flags.push(Flag::Detectable);
+        }
+        comparisons.push(one);
+        all.extend(loads(case, pps));
+    }
+    all[11].lost = 1;
+    all[11].unique -= 1;
+    all[11].accepted = 1_000_000_000;
+    all[11].unique = 999_999_999;
+    all[11]
+        .lost_at
+        .insert(Stage::Ring, Some(Share::Range { min: 0, max: 1 }));
+    let mut analysis = analysis(comparisons, all);
+    analysis.gates[0].passed = false;
+    analysis.gates[0].reason = "200k is worse by more than 3 %".into();
+    analysis
+}
+
+/// Eight cases with long names, one over the loss limit and so not comparable.
+pub(crate) fn eight() -> Analysis {
+    let mut comparisons = Vec::new();
+    let mut all = Vec::new();
+    for at in 0..8_u32 {
+        let case = format!(
+            "a-rather-long-name-of-a-case-from-a-sweep/frame-size-{}",
+            64 << at
+        );
+        let shift = f64::from(at) * 0.1;
+        let mut one = effect(
+            &case,
+            [1_000.0, 1_000.0 + shift * 10.0],
+            [shift - 0.6, shift + 0.7],
+            Verdict::Equivalent,
+        );
+        if at == 5 {
+            one.verdict = Some(Verdict::NotComparable);
+            one.reasons = vec!["unequal_work".into()];
+        }
+        comparisons.push(one);
+        all.extend(loads(&case, 40_000));
+    }
+    let failed = &mut all[11];
+    failed.lost = 12_345;
+    failed.unique -= 12_345;
+    failed.loss_ratio = Some(12_345.0 / 480_000.0);
+    failed.loss_upper95 = Some(0.0312);
+    failed.worst_upper95 = Some(0.091);
+    failed.rule_ok = false;
+    failed.verdict = LoadVerdict::Fail;
+    failed.reasons = vec!["repeats_failed".into()];
+    failed.lost_at = BTreeMap::from([
+        (Stage::Backlog, None),
+        (Stage::Ring, Some(Share::Count(12_340))),
+    ]);
+    failed.unexplained = 5;
+    analysis(comparisons, all)
+}
+
+/// A ledger that does not balance in one arm.
+pub(crate) fn invalid() -> Analysis {
+    let mut one = effect("20k", [610.0, 612.0], [-0.9, 1.6], Verdict::Invalid);
+    one.reasons = vec!["invalid_ledger".into()];
+    let mut both = loads("20k", 20_000);
+    both[1].verdict = LoadVerdict::Invalid;
+    both[1].reasons = vec!["counter_mismatch".into()];
+    both[1].unexplained = -17;
+    both[1].loss_upper95 = None;
+    both[1].worst_upper95 = None;
+    let mut analysis = analysis(vec![one], both.to_vec());
+    analysis.validity[1].holds = false;
+    analysis.validity[1].right = "1,704,337 + 0".into();
+    analysis.class = EvidenceClass::Exploratory;
+    analysis.class_reasons = vec!["a trial is invalid".into()];
+    analysis
+}
+
+/// No margin was declared; the interval is on one side in one case and spans 1 in the other.
+pub(crate) fn without_margin() -> Analysis {
+    let comparisons = vec![
+        effect("20k", [610.0, 598.0], [-3.1, -0.8], Verdict::Improved),
+        effect("50k", [590.0, 588.0], [-1.4, 0.8], Verdict::Inconclusive),
+    ];
+    let loads = [loads("20k", 20_000), loads("50k", 50_000)].concat();
+    let mut analysis = analysis(comparisons, loads);
+    analysis.conditions.margin = None;
+    judge(&mut analysis);
+    analysis
+}
+
+/// The same executable and settings twice.
+pub(crate) fn same_arms() -> Analysis {
+    let comparisons = vec![effect(
+        "20k",
+        [610.0, 610.1],
+        [-0.11, 0.15],
+        Verdict::Equivalent,
+    )];
+    let mut analysis = analysis(comparisons, loads("20k", 20_000).to_vec());
+    analysis.conditions.treatment = Vec::new();
+    analysis.question = "What is the floor here?".into();
+    analysis
+}
+
+/// Nothing is decided, unpinned, on the third attempt, in a network that root made.
+pub(crate) fn open() -> Analysis {
+    let comparisons = vec![effect(
+        "20k",
+        [610.0, 598.0],
+        [-6.4, 2.7],
+        Verdict::Inconclusive,
+    )];
+    let mut analysis = analysis(comparisons, loads("20k", 20_000).to_vec());
+    analysis.conditions.sender_cpus = Vec::new();
+    analysis.conditions.receiver_cpu = None;
+    analysis.conditions.isolation = Isolation::Netns;
+    analysis.conditions.attempt = 3;
+    analysis.conditions.pairs_done = 11;
+    analysis.conditions.pairs_voided = 1;
+    analysis.class = EvidenceClass::Smoke;
+    analysis.class_reasons = vec!["placement_free".into(), "few_slices".into()];
+    analysis
+}
+
+/// The session of the demo.
+pub(crate) fn session() -> Session {
+    Session {
+        elapsed_ns: 98_000_000_000,
+        sending_ns: 72_000_000_000,
+        evidence_path: "evidence/demo/20261130T142233Z-3f9a1c07".into(),
+        notes: vec!["50 ms slices".into()],
+    }
+}
+
+fn check(name: &str, left: &str, right: &str) -> Check {
+    Check {
+        name: name.into(),
+        left: left.into(),
+        right: right.into(),
+        holds: true,
+        trials: 48,
+    }
+}
+
+fn limit(word: &str, text: &str) -> Limitation {
+    Limitation {
+        word: word.into(),
+        text: text.into(),
+    }
+}
