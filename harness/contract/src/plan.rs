@@ -5,6 +5,8 @@
 //! the same question with the same seed and binaries has the same bytes.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -55,12 +57,12 @@ pub struct Design {
     pub arrangement: Arrangement,
     /// Both arms are the same on purpose, to measure the floor.
     pub aa: bool,
-    /// Resamples of the percentile intervals.
-    pub resamples: u32,
     /// Voided pairs replaced per case, at most.
     pub replacements: u32,
     /// Rest between pairs, ns.
     pub rest_ns: u64,
+    /// Largest CPU use of other programs, in CPUs; above it a trial is voided.
+    pub foreign_cpu: f64,
 }
 
 /// How the members of a pair share the time.
@@ -162,8 +164,8 @@ pub struct Plan {
     pub attempt: u32,
     /// Those plans' SHA-256, oldest first.
     pub earlier_plans: Vec<String>,
-    /// Campaign seed, 16 hexadecimal digits after `0x`.
-    pub seed: String,
+    /// Campaign seed.
+    pub seed: Seed,
     /// How trials are separated from the host.
     pub isolation: Isolation,
     /// SHA-256 of every executable, by role and arm: `harness`, `generator`, `receiver/baseline`.
@@ -174,6 +176,44 @@ pub struct Plan {
     pub rule: Rule,
     /// The pairs, in the order in which they run.
     pub pairs: Vec<PlannedPair>,
+}
+
+/// A campaign's seed, written as `0x` and 16 hexadecimal digits, since 64 bits do not fit the
+/// numbers of every JSON reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Seed(pub u64);
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#018x}", self.0)
+    }
+}
+
+impl FromStr for Seed {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16),
+            None => text.parse(),
+        };
+        value.map(Self).map_err(|_| {
+            format!("\"{text}\" is not a seed such as 0x5eed5eed5eed5eed or 12345")
+        })
+    }
+}
+
+impl TryFrom<String> for Seed {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Seed> for String {
+    fn from(seed: Seed) -> Self {
+        seed.to_string()
+    }
 }
 
 /// Which CPUs the processes are pinned to.
@@ -188,6 +228,8 @@ pub struct Placement {
 /// Constants of the decision rule, so that a third party needs nothing else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
+    /// Resamples of the percentile intervals, over whole pairs.
+    pub resamples: u32,
     /// Level of the decision interval for "different", 0.95.
     pub level_difference: f64,
     /// Level of the decision interval for "equivalent", 0.90.
@@ -238,4 +280,19 @@ pub struct PlannedPair {
     pub gap_ns: u64,
     /// Bytes of environment padding, the same for both members.
     pub padding: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_text_in_evidence() {
+        let seed = Seed(0x5eed);
+        assert_eq!(serde_json::to_string(&seed).unwrap(), "\"0x0000000000005eed\"");
+        assert_eq!("0x5eed".parse(), Ok(seed));
+        assert_eq!("24301".parse(), Ok(seed));
+        assert!("0xseed".parse::<Seed>().unwrap_err().contains("0xseed"));
+        assert!("18446744073709551616".parse::<Seed>().is_err());
+    }
 }

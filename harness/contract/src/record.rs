@@ -276,7 +276,13 @@ impl RingCheck {
 pub enum LedgerState {
     /// Every copy is accounted for.
     Balanced,
-    /// Some copies lie where counters cannot tell; at most this many.
+    /// Copies are missing that no counter saw: `lost` stands, its places are not all known.
+    Unexplained {
+        /// How many.
+        copies: u64,
+    },
+    /// Counters saw more drops than copies are missing, as they also count copies that are in no
+    /// total; at most this many drops are in doubt.
     Ambiguous {
         /// Copies in doubt.
         copies: u64,

@@ -77,8 +77,10 @@ pub struct GroupTally {
     pub short_calls: u64,
     /// Time inside send calls for counted datagrams, ns, over all senders.
     pub send_call_ns: u64,
-    /// Measured sending time of counted datagrams, ns: for each slice from its first send call to
-    /// its last, plus the last call's own share at the intended rate; summed over slices.
+    /// Measured sending time of counted datagrams, ns, summed over slices: for each slice from its
+    /// first send call to its last, plus the time the first call's datagrams cover at the intended
+    /// rate. A batch is sent when its last datagram is due, so the first call ends the time that
+    /// its datagrams cover, and the last one ends the slice.
     pub sending_ns: u64,
     /// Counted slices in the schedule.
     pub slices: u64,
@@ -88,6 +90,17 @@ pub struct GroupTally {
     pub last_ns: Option<u64>,
     /// Actual send less intended send of counted datagrams; never negative.
     pub lateness: Quantiles,
+}
+
+impl GroupTally {
+    /// Offered load, packets per second: accepted over the measured sending time. `None` when
+    /// nothing was accepted.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts and times of one trial are below 2^53")]
+    pub fn offered_pps(&self) -> Option<f64> {
+        (self.accepted > 0 && self.sending_ns > 0)
+            .then(|| self.accepted as f64 * 1e9 / self.sending_ns as f64)
+    }
 }
 
 /// The kernel's packet ring, as sock_diag(7) shows it for an `AF_PACKET` socket.

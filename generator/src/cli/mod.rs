@@ -1,0 +1,71 @@
+//! The command line: what `wiretrial-generator` can be asked, and how it answers.
+
+mod send;
+
+use std::io::{self, BufReader, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use wiretrial_contract::exit;
+
+use crate::refusal::Refusal;
+use crate::serve;
+
+const EXAMPLE: &str = "\
+Example:
+  wiretrial-generator send --target 10.99.0.2:39053 --packets 15000000 --rate 250k \\
+      --frame-size 64 --senders 4
+
+Exit codes: 0 every planned packet was accepted, 2 wrong command line or target not allowed,
+3 this host cannot, 4 some planned packet was not accepted, 130 interrupted.";
+
+/// Sends stamped UDP datagrams on an absolute schedule and accounts for each.
+#[derive(Debug, Parser)]
+#[command(name = "wiretrial-generator", version, about, after_help = EXAMPLE)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Send by hand; prints one JSON report
+    #[command(after_help = EXAMPLE)]
+    Send(send::Arguments),
+    /// Speak the line protocol of the harness on stdin and stdout
+    Serve,
+}
+
+/// Runs what the process was asked for. The only place that prints.
+#[must_use]
+pub fn run() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() {
+                exit::USAGE
+            } else {
+                exit::DONE
+            });
+        }
+    };
+    let outcome = match arguments.verb {
+        Verb::Serve => serve::run(BufReader::new(io::stdin()), &mut io::stdout().lock()),
+        Verb::Send(arguments) => by_hand(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::from(exit::DONE),
+        Err(refusal) => {
+            eprintln!("wiretrial-generator: exit {}: {refusal}", refusal.code);
+            ExitCode::from(refusal.code)
+        }
+    }
+}
+
+fn by_hand(arguments: &send::Arguments) -> Result<(), Refusal> {
+    let sent = send::run(arguments)?;
+    writeln!(io::stdout().lock(), "{}", sent.json)
+        .map_err(|error| Refusal::incomplete(format!("the report cannot be printed: {error}")))?;
+    sent.outcome
+}

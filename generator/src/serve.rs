@@ -1,0 +1,222 @@
+//! The generator as a child of the harness: line messages in, line messages out.
+//!
+//! The order is hello, `prepare` -> ready, `probe` (several times or never), `go` -> done and
+//! report, `bye`. `stop` ends sending at once and is answered with done and report of what was
+//! sent; before `go` it leaves only `bye`. `bye`, the end of stdin, a signal, the deadline and,
+//! once the harness has said `beat`, five seconds without another end the process at once, at any
+//! time.
+
+use std::io::{BufRead, Write};
+use std::process;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use wiretrial_contract::control::{
+    self, ChildError, FromChild, GeneratorPrepare, Hello, PROBE_ATTEMPTS, PROTOCOL_RANGE, Ready,
+    Role, STAMP_RANGE, ToChild,
+};
+use wiretrial_contract::units::Nanos;
+use wiretrial_contract::{clock, digest};
+
+use crate::event::{self, Event};
+use crate::refusal::Refusal;
+use crate::senders::{self, Senders};
+
+/// Longest silence of a harness that has said `beat`, ns.
+const BEAT_LIMIT_NS: u64 = 5_000_000_000;
+
+/// Serves one trial over `input` and `out`.
+///
+/// # Errors
+///
+/// Why the process ends other than by `bye`; said to the harness as `error` before.
+pub fn run(input: impl BufRead + Send + 'static, out: &mut impl Write) -> Result<(), Refusal> {
+    let outcome = conduct(input, out);
+    if let Err(refusal) = &outcome {
+        let error = FromChild::Error(ChildError {
+            code: refusal.code,
+            message: refusal.message.clone(),
+        });
+        // Whoever closed the pipe has no use for it.
+        let _ = control::send(out, &error);
+    }
+    outcome
+}
+
+fn conduct(input: impl BufRead + Send + 'static, out: &mut impl Write) -> Result<(), Refusal> {
+    let (events, happened) = mpsc::channel();
+    let no_thread = |error| Refusal::host(format!("cannot watch for messages: {error}"));
+    event::watch_signals(events.clone()).map_err(no_thread)?;
+    say(out, &FromChild::Hello(hello()?))?;
+    event::watch_input(input, events.clone()).map_err(no_thread)?;
+    Conversation {
+        out,
+        events,
+        happened,
+        deadline: None,
+        beat_by: None,
+    }
+    .hold()
+}
+
+fn hello() -> Result<Hello, Refusal> {
+    Ok(Hello {
+        role: Role::Generator,
+        protocol: PROTOCOL_RANGE,
+        stamp: STAMP_RANGE,
+        version: env!("CARGO_PKG_VERSION").into(),
+        sha256: digest::sha256_self()
+            .map_err(|error| Refusal::host(format!("cannot read /proc/self/exe: {error}")))?,
+        pid: process::id(),
+        libpcap: None,
+    })
+}
+
+/// Where the conversation stands.
+enum Step {
+    Hello,
+    Open(Senders, u32),
+    Sending(Senders),
+    Over,
+}
+
+impl Step {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Hello => "before prepare",
+            Self::Open(..) => "after prepare",
+            Self::Sending(_) => "while sending",
+            Self::Over => "after the end",
+        }
+    }
+}
+
+struct Conversation<'a, W> {
+    out: &'a mut W,
+    events: Sender<Event>,
+    happened: Receiver<Event>,
+    deadline: Option<Limit>,
+    beat_by: Option<Limit>,
+}
+
+/// A time by which the process ends itself, and why.
+struct Limit {
+    at_ns: u64,
+    why: String,
+}
+
+impl<W: Write> Conversation<'_, W> {
+    fn hold(mut self) -> Result<(), Refusal> {
+        let mut step = Step::Hello;
+        loop {
+            let message = match self.next()? {
+                Event::Said(ToChild::Bye) => return Ok(()),
+                Event::Said(message) => message,
+                Event::Broken(error) => return Err(Refusal::usage(error.to_string())),
+                Event::Ended => return Err(Refusal::incomplete("the harness is gone")),
+                Event::Signal => return Err(Refusal::interrupted()),
+                Event::Finished { sender, tally } => {
+                    if let Step::Sending(senders) = &mut step
+                        && senders.finished(sender, tally)?
+                    {
+                        let report = senders.report();
+                        say(self.out, &FromChild::Done(senders::done(&report)))?;
+                        say(self.out, &FromChild::GeneratorReport(Box::new(report)))?;
+                        step = Step::Over;
+                    }
+                    continue;
+                }
+            };
+            step = self.answer(step, message)?;
+        }
+    }
+
+    fn answer(&mut self, step: Step, message: ToChild) -> Result<Step, Refusal> {
+        Ok(match (step, message) {
+            (step, ToChild::Beat) => {
+                self.beat_by = Some(Limit {
+                    at_ns: clock::monotonic_ns() + BEAT_LIMIT_NS,
+                    why: format!("no beat for {}; the harness is lost", Nanos(BEAT_LIMIT_NS)),
+                });
+                step
+            }
+            (Step::Hello, ToChild::PrepareGenerator(prepare)) => {
+                Step::Open(self.prepare(prepare)?, 0)
+            }
+            (Step::Open(mut senders, probes), ToChild::Probe) => {
+                if probes == PROBE_ATTEMPTS {
+                    return Err(Refusal::usage(format!(
+                        "more than {PROBE_ATTEMPTS} probes; the receiver sees none of them"
+                    )));
+                }
+                senders.probe();
+                Step::Open(senders, probes + 1)
+            }
+            (Step::Open(mut senders, _), ToChild::Go) => {
+                senders.go();
+                Step::Sending(senders)
+            }
+            (Step::Sending(senders), ToChild::Stop(_)) => {
+                senders.stop();
+                Step::Sending(senders)
+            }
+            (_, ToChild::Stop(_)) => Step::Over,
+            (step, message) => {
+                return Err(Refusal::usage(format!(
+                    "{} {}; the order is prepare, probe, go, bye",
+                    name(&message),
+                    step.name()
+                )));
+            }
+        })
+    }
+
+    fn prepare(&mut self, prepare: GeneratorPrepare) -> Result<Senders, Refusal> {
+        let limit_ns = prepare.deadline_ns;
+        let senders = Senders::open(prepare, &self.events)?;
+        self.deadline = Some(Limit {
+            at_ns: clock::monotonic_ns().saturating_add(limit_ns),
+            why: format!(
+                "the deadline of {} after prepare has passed",
+                Nanos(limit_ns)
+            ),
+        });
+        say(
+            self.out,
+            &FromChild::Ready(Ready::Generator(senders.ready())),
+        )?;
+        Ok(senders)
+    }
+
+    fn next(&self) -> Result<Event, Refusal> {
+        let limits = [&self.deadline, &self.beat_by];
+        let next = limits.into_iter().flatten().min_by_key(|limit| limit.at_ns);
+        let gone = || Refusal::incomplete("nothing can happen any more");
+        let Some(limit) = next else {
+            return self.happened.recv().map_err(|_| gone());
+        };
+        let left_ns = limit.at_ns.saturating_sub(clock::monotonic_ns());
+        let event = self.happened.recv_timeout(Duration::from_nanos(left_ns));
+        event.map_err(|error| match error {
+            RecvTimeoutError::Timeout => Refusal::incomplete(limit.why.clone()),
+            RecvTimeoutError::Disconnected => gone(),
+        })
+    }
+}
+
+fn say(out: &mut impl Write, message: &FromChild) -> Result<(), Refusal> {
+    control::send(out, message)
+        .map_err(|error| Refusal::incomplete(format!("the harness does not listen: {error}")))
+}
+
+fn name(message: &ToChild) -> &'static str {
+    match message {
+        ToChild::PrepareReceiver(_) => "prepare of a receiver",
+        ToChild::PrepareGenerator(_) => "prepare",
+        ToChild::Probe => "probe",
+        ToChild::Go => "go",
+        ToChild::Stop(_) => "stop",
+        ToChild::Beat => "beat",
+        ToChild::Bye => "bye",
+    }
+}
