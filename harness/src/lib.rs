@@ -3,5 +3,8 @@
 //!
 //! Data flows one way: campaign file, plan, trials, rows, analysis, reports.
 
+pub mod agent;
+pub mod campaign;
+pub mod explain;
 pub mod failure;
 pub mod host;

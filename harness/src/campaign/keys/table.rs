@@ -1,0 +1,331 @@
+//! The rows of the table.
+
+use wiretrial_contract::metric::Metric;
+use wiretrial_contract::units::{Bytes, Family, Nanos};
+
+use super::{At, Default, Form, Key, Level, Range, SCHEMA};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000 * MS;
+const METRICS: [&str; Metric::ALL.len()] = {
+    let mut names = [""; Metric::ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = Metric::ALL[index].name();
+        index += 1;
+    }
+    names
+};
+
+/// All keys, in the order in which they are documented.
+pub const KEYS: &[Key] = &[
+    Key {
+        path: "schema",
+        form: Form::Count,
+        range: Range::Within(SCHEMA, SCHEMA),
+        default: Default::Required,
+        level: Level::Campaign,
+        meaning: "version of this format",
+        show: |_| SCHEMA.to_string(),
+    },
+    Key {
+        path: "name",
+        form: Form::Name,
+        range: Range::Any,
+        default: Default::Derived("the file's name without .toml"),
+        level: Level::Campaign,
+        meaning: "name of the campaign and of its evidence folder",
+        show: |at| at.campaign.name.clone(),
+    },
+    Key {
+        path: "kind",
+        form: Form::Word(&["paired"]),
+        range: Range::Any,
+        default: Default::Required,
+        level: Level::Campaign,
+        meaning: "what the campaign gives: paired compares two arms, with a verdict per case",
+        show: |_| "paired".into(),
+    },
+    Key {
+        path: "question",
+        form: Form::Sentence,
+        range: Range::Any,
+        default: Default::Fixed("Is the candidate better than the baseline?"),
+        level: Level::Campaign,
+        meaning: "the question in words; it heads every report",
+        show: |at| at.campaign.question.clone(),
+    },
+    Key {
+        path: "design.pairs",
+        form: Form::Count,
+        range: Range::Rule("even and at least 6", 10_000),
+        default: Default::Fixed("12"),
+        level: Level::Campaign,
+        meaning: "pairs of launches per case, the unit of comparison",
+        show: |at| at.campaign.design.pairs.to_string(),
+    },
+    Key {
+        path: "design.margin",
+        form: Form::Share,
+        range: Range::Rule("more than 0% and at most 50%, or none", u64::MAX),
+        default: Default::Fixed("none"),
+        level: Level::Campaign,
+        meaning: "worthwhile effect and equivalence margin, declared before the data",
+        show: margin,
+    },
+    Key {
+        path: "design.primary",
+        form: Form::Word(&METRICS),
+        range: Range::Rule(
+            "capture-cost-ns-per-packet, process-cpu-ns-per-packet, capture-kernel-ns-per-packet, \
+             send-call-ns-per-packet, peak-rss-bytes",
+            u64::MAX,
+        ),
+        default: Default::Fixed(Metric::LIVE[0].name()),
+        level: Level::Campaign,
+        meaning: "the metric that decides; elapsed times and rates would be the generator's clock",
+        show: |at| at.campaign.design.primary.to_string(),
+    },
+    Key {
+        path: "design.arrangement",
+        form: Form::Word(&["interleaved", "sequential"]),
+        range: Range::Any,
+        default: Default::Fixed("interleaved"),
+        level: Level::Campaign,
+        meaning: "both arms alive and sent to in turns, or one arm after the other",
+        show: |at| at.campaign.design.arrangement.to_string(),
+    },
+    Key {
+        path: "design.aa",
+        form: Form::Switch,
+        range: Range::Any,
+        default: Default::Fixed("false"),
+        level: Level::Campaign,
+        meaning: "both arms get the candidate's receiver, to measure the floor",
+        show: |at| at.campaign.design.aa.to_string(),
+    },
+    Key {
+        path: "design.foreign-cpu",
+        form: Form::Share,
+        range: Range::Rule("more than 0% and at most 100%", u64::MAX),
+        default: Default::Fixed("2.5%"),
+        level: Level::Campaign,
+        meaning: "share of one CPU that other programs may use in a trial; above it the pair is voided, \
+                  and with more than the default evidence is exploratory",
+        show: |at| percent(at.campaign.design.foreign_cpu),
+    },
+    Key {
+        path: "design.replacements",
+        form: Form::Count,
+        range: Range::Within(0, 10_000),
+        default: Default::Derived("one per 6 pairs, at least 1"),
+        level: Level::Campaign,
+        meaning: "voided pairs replaced per case, at most",
+        show: |at| at.campaign.design.replacements.to_string(),
+    },
+    Key {
+        path: "design.rest",
+        form: Form::Time,
+        range: Range::Within(0, 60 * S),
+        default: Default::Fixed("100ms"),
+        level: Level::Campaign,
+        meaning: "rest between pairs, beside a drawn gap of 0 to 250ms",
+        show: |at| Nanos(at.campaign.design.rest_ns).to_string(),
+    },
+    Key {
+        path: "topology.kind",
+        form: Form::Word(&["loopback"]),
+        range: Range::Any,
+        default: Default::Fixed("loopback"),
+        level: Level::Campaign,
+        meaning: "where trials run: loopback is lo in a private network",
+        show: |_| "loopback".into(),
+    },
+    Key {
+        path: "topology.family",
+        form: Form::Word(&["ipv4", "ipv6"]),
+        range: Range::Any,
+        default: Default::Fixed("ipv4"),
+        level: Level::Campaign,
+        meaning: "IP version of the datagrams",
+        show: |at| {
+            match at.campaign.topology.family {
+                Family::Ipv4 => "ipv4",
+                Family::Ipv6 => "ipv6",
+            }
+            .into()
+        },
+    },
+    Key {
+        path: "topology.port",
+        form: Form::Count,
+        range: Range::Within(1_024, 65_533),
+        default: Default::Fixed("39053"),
+        level: Level::Campaign,
+        meaning: "first of three UDP ports: baseline, candidate and the control port",
+        show: |at| at.campaign.topology.port.to_string(),
+    },
+    Key {
+        path: "traffic.rate-pps",
+        form: Form::Count,
+        range: Range::Rule("10 to 16000000 packets per second", 16_000_000),
+        default: Default::Required,
+        level: Level::Case,
+        meaning: "intended rate over all senders, packets per second",
+        show: |at| at.case().traffic.rate_pps.to_string(),
+    },
+    Key {
+        path: "traffic.frame-size",
+        form: Form::Count,
+        range: Range::Rule(
+            "at most 9018, and 64 or more with ipv4, 84 or more with ipv6",
+            9_018,
+        ),
+        default: Default::Derived("64 with ipv4, 84 with ipv6"),
+        level: Level::Case,
+        meaning: "bytes of the Ethernet frame with check sequence (RFC 2544); captures see 4 less",
+        show: |at| at.case().traffic.frame_size.to_string(),
+    },
+    Key {
+        path: "traffic.duration",
+        form: Form::Time,
+        range: Range::Within(MS, 86_400 * S),
+        default: Default::Fixed("1s"),
+        level: Level::Case,
+        meaning: "sending time per arm and trial, and as much for the control port",
+        show: |at| Nanos(at.case().traffic.duration_ns).to_string(),
+    },
+    Key {
+        path: "traffic.warm-up",
+        form: Form::Time,
+        range: Range::Rule(
+            "at least 200ms and 20 times the longer receiver.timeout",
+            600 * S,
+        ),
+        default: Default::Derived("200ms, or 20 times the longer receiver.timeout if that is more"),
+        level: Level::Case,
+        meaning: "sending time per arm before it, in the same schedule, in no total",
+        show: |at| Nanos(at.case().traffic.warm_up_ns).to_string(),
+    },
+    Key {
+        path: "traffic.slice",
+        form: Form::Time,
+        range: Range::Rule("at least 5 times the longer receiver.timeout", 600 * S),
+        default: Default::Derived("50ms, or 5 times the longer receiver.timeout if that is more"),
+        level: Level::Case,
+        meaning: "nominal time at one port before the generator changes to another; drawn +-20 %",
+        show: |at| Nanos(at.case().traffic.slice_ns).to_string(),
+    },
+    Key {
+        path: "traffic.flows",
+        form: Form::Count,
+        range: Range::Rule("a multiple of traffic.senders, at most 1024", 1_024),
+        default: Default::Derived("traffic.senders"),
+        level: Level::Case,
+        meaning: "UDP flows, one source port each",
+        show: |at| at.case().traffic.flows.to_string(),
+    },
+    Key {
+        path: "traffic.senders",
+        form: Form::Count,
+        range: Range::Within(1, 64),
+        default: Default::Derived("one per 250000 packets per second"),
+        level: Level::Case,
+        meaning: "sender threads that share the rate",
+        show: |at| at.case().traffic.senders.to_string(),
+    },
+    Key {
+        path: "traffic.batch",
+        form: Form::Count,
+        range: Range::Within(1, 1_024),
+        default: Default::Derived("1 up to 100000 packets per second a sender, else 16"),
+        level: Level::Case,
+        meaning: "datagrams per send call, at most; part of the treatment",
+        show: |at| at.case().traffic.batch.to_string(),
+    },
+    Key {
+        path: "traffic.max-burst",
+        form: Form::Count,
+        range: Range::Rule("at least traffic.batch", 1_000_000),
+        default: Default::Derived("two batches, or 1ms of one sender's packets if that is more"),
+        level: Level::Case,
+        meaning: "overdue datagrams a sender sends back to back before its schedule shifts",
+        show: |at| at.case().traffic.max_burst.to_string(),
+    },
+    Key {
+        path: "receiver.buffer-size",
+        form: Form::Size,
+        range: Range::Within(64 << 10, 1 << 30),
+        default: Default::Fixed("16MiB"),
+        level: Level::Arm,
+        meaning: "kernel ring asked for; what was granted is in every row",
+        show: |at| Bytes(at.receiver().capture.buffer_bytes.into()).to_string(),
+    },
+    Key {
+        path: "receiver.immediate",
+        form: Form::Switch,
+        range: Range::Any,
+        default: Default::Fixed("false"),
+        level: Level::Arm,
+        meaning: "each packet is delivered at once instead of by block",
+        show: |at| at.receiver().capture.immediate.to_string(),
+    },
+    Key {
+        path: "receiver.timeout",
+        form: Form::Time,
+        range: Range::Rule("whole milliseconds, 1ms to 10s", 10 * S),
+        default: Default::Fixed("10ms"),
+        level: Level::Arm,
+        meaning: "packet buffer timeout of libpcap; 0 would mean for ever on some systems",
+        show: |at| Nanos(at.receiver().capture.timeout_ns).to_string(),
+    },
+    Key {
+        path: "receiver.snaplen",
+        form: Form::Count,
+        range: Range::Rule("at least headers and stamp, at most 262144", 262_144),
+        default: Default::Derived("headers and stamp, exactly"),
+        level: Level::Arm,
+        meaning: "bytes kept of each frame",
+        show: |at| at.receiver().capture.snaplen.to_string(),
+    },
+    Key {
+        path: "receiver.promiscuous",
+        form: Form::Switch,
+        range: Range::Any,
+        default: Default::Fixed("false"),
+        level: Level::Arm,
+        meaning: "promiscuous mode of the interface",
+        show: |at| at.receiver().capture.promiscuous.to_string(),
+    },
+    Key {
+        path: "receiver.engine",
+        form: Form::Word(&["direct"]),
+        range: Range::Any,
+        default: Default::Fixed("direct"),
+        level: Level::Arm,
+        meaning: "how frames travel: direct counts them on the capture thread",
+        show: |_| "direct".into(),
+    },
+    Key {
+        path: "receiver.drain-limit",
+        form: Form::Time,
+        range: Range::Within(10 * MS, 60 * S),
+        default: Default::Fixed("2s"),
+        level: Level::Arm,
+        meaning: "longest time to read what is still queued after the last datagram",
+        show: |at| Nanos(at.receiver().drain_limit_ns).to_string(),
+    },
+];
+
+fn margin(at: &At<'_>) -> String {
+    at.campaign
+        .design
+        .margin
+        .map_or_else(|| "none".into(), percent)
+}
+
+fn percent(ratio: f64) -> String {
+    // 0.07 * 100 is not 7 in binary; six decimals are more than anyone declares.
+    let percent = format!("{:.6}", ratio * 100.0);
+    format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
+}

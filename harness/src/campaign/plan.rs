@@ -1,0 +1,114 @@
+//! The plan as it is sealed: campaign, order, rule and identities in one value.
+
+use std::collections::BTreeMap;
+
+use wiretrial_contract::control::Isolation;
+use wiretrial_contract::digest::sha256;
+use wiretrial_contract::plan::{Campaign, Design, PLAN_SCHEMA, Placement, Plan, Rule, Seed};
+
+use super::order;
+
+/// What a plan is made of.
+#[derive(Debug, Clone)]
+pub struct Inputs {
+    /// The campaign, every default filled in.
+    pub campaign: Campaign,
+    /// SHA-256 of earlier plans of the same question under the same evidence root, oldest first.
+    pub earlier_plans: Vec<String>,
+    /// The campaign's seed.
+    pub seed: Seed,
+    /// How trials are kept apart from the host.
+    pub isolation: Isolation,
+    /// SHA-256 of every executable, by role and arm.
+    pub binaries: BTreeMap<String, String>,
+    /// Where the processes run.
+    pub placement: Placement,
+}
+
+/// The plan, its pairs in the order that the seed gives.
+#[must_use]
+pub fn plan(inputs: Inputs) -> Plan {
+    let earlier = u32::try_from(inputs.earlier_plans.len()).unwrap_or(u32::MAX);
+    Plan {
+        schema: PLAN_SCHEMA.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        question_sha256: question_sha256(&inputs.campaign),
+        attempt: earlier.saturating_add(1),
+        earlier_plans: inputs.earlier_plans,
+        seed: inputs.seed,
+        isolation: inputs.isolation,
+        binaries: inputs.binaries,
+        placement: inputs.placement,
+        rule: rule(&inputs.campaign.design),
+        pairs: order::pairs(&inputs.campaign, inputs.seed.0),
+        campaign: inputs.campaign,
+    }
+}
+
+/// SHA-256 of the question: the campaign without seed and executables. Asking the same again with
+/// other seeds is another attempt at it.
+///
+/// # Panics
+///
+/// Never: a campaign holds nothing that JSON cannot.
+#[must_use]
+pub fn question_sha256(campaign: &Campaign) -> String {
+    sha256(&serde_json::to_vec(campaign).expect("a campaign is plain values"))
+}
+
+/// CPU use of other programs under which trials count unless a campaign says otherwise, in CPUs.
+pub const FOREIGN_CPU: f64 = 0.025;
+
+/// The decision rule. All but the declared limit on other programs is the same for every campaign:
+/// a rule chosen for the data at hand is no rule. A case passes when at most 1 packet in 1000 is
+/// lost.
+#[must_use]
+pub const fn rule(design: &Design) -> Rule {
+    Rule {
+        resamples: 20_000,
+        level_difference: 0.95,
+        level_equivalence: 0.90,
+        offered: [0.95, 1.05],
+        pair_offered: 0.005,
+        foreign_cpu: design.foreign_cpu,
+        lost_per_thousand: 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::overrides::Overrides;
+    use super::super::shipped;
+    use super::*;
+
+    fn inputs(seed: u64, earlier_plans: &[&str]) -> Inputs {
+        Inputs {
+            campaign: shipped::load("demo", &Overrides::default()).unwrap(),
+            earlier_plans: earlier_plans.iter().map(ToString::to_string).collect(),
+            seed: Seed(seed),
+            isolation: Isolation::Sandbox,
+            binaries: BTreeMap::new(),
+            placement: Placement {
+                senders: vec![0],
+                receiver: Some(1),
+            },
+        }
+    }
+
+    #[test]
+    fn the_question_does_not_depend_on_the_seed() {
+        let (one, other) = (plan(inputs(1, &[])), plan(inputs(2, &["3f9a"])));
+        assert_eq!(one.question_sha256, other.question_sha256);
+        assert_ne!(one.pairs, other.pairs);
+        assert_eq!((one.attempt, other.attempt), (1, 2));
+        let mut campaign = one.campaign;
+        campaign.design.pairs = 14;
+        assert_ne!(question_sha256(&campaign), one.question_sha256);
+    }
+
+    #[test]
+    fn the_same_inputs_seal_the_same_bytes() {
+        let bytes = |inputs| serde_json::to_vec(&plan(inputs)).unwrap();
+        assert_eq!(bytes(inputs(1, &[])), bytes(inputs(1, &[])));
+    }
+}

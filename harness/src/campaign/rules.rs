@@ -1,0 +1,260 @@
+//! What the values of a campaign must be together. Each rule is one sentence: the key, its value,
+//! what it must be.
+
+use wiretrial_contract::metric::Metric;
+use wiretrial_contract::plan::{Campaign, Case, ReceiverSpec, Traffic};
+use wiretrial_contract::stamp::{COMPACT_LEN, Form, MAX_SEQUENCE};
+use wiretrial_contract::units::{Family, FrameSize, Nanos};
+
+use super::keys::{self, At};
+use super::resolve::{TIMEOUTS_IN_SLICE, TIMEOUTS_IN_WARM_UP, WARM_UP_NS, smallest_frame, stamped};
+use super::slices::{self, MAX_BLOCKS};
+use crate::failure::Failure;
+
+const MS: u64 = 1_000_000;
+
+/// Checks a campaign whose every value has its form.
+pub(super) fn check(campaign: &Campaign) -> Result<(), Failure> {
+    design(campaign).map_err(Failure::usage)?;
+    let refusals: Vec<Option<String>> = (0..campaign.cases.len())
+        .map(|index| case(campaign, index).err())
+        .collect();
+    let Some((index, sentence)) = refusals
+        .iter()
+        .enumerate()
+        .find_map(|(index, refusal)| refusal.as_ref().map(|sentence| (index, sentence)))
+    else {
+        return Ok(());
+    };
+    // What is wrong in every case alike is not a matter of one case.
+    if refusals.iter().all(|refusal| refusal == &refusals[index]) {
+        return Err(Failure::usage(sentence.as_str()));
+    }
+    let name = &campaign.cases[index].name;
+    Err(Failure::usage(format!("case {name}: {sentence}")))
+}
+
+fn design(campaign: &Campaign) -> Result<(), String> {
+    let design = &campaign.design;
+    let allowed = |path: &str, fits: bool| allowed(campaign, path, 0, 0, fits);
+    allowed(
+        "design.pairs",
+        design.pairs >= 6 && design.pairs.is_multiple_of(2),
+    )?;
+    allowed(
+        "design.margin",
+        design
+            .margin
+            .is_none_or(|margin| margin > 0.0 && margin <= 0.5),
+    )?;
+    allowed(
+        "design.foreign-cpu",
+        design.foreign_cpu > 0.0 && design.foreign_cpu <= 1.0,
+    )?;
+    if !Metric::LIVE.contains(&design.primary) {
+        return Err(format!(
+            "design.primary is {}; at a fixed offered rate that is the generator's clock, \
+             choose {}",
+            design.primary,
+            wiretrial_contract::metric::names(&Metric::LIVE)
+        ));
+    }
+    Ok(())
+}
+
+fn case(campaign: &Campaign, index: usize) -> Result<(), String> {
+    let case = &campaign.cases[index];
+    let traffic = &case.traffic;
+    let family = campaign.topology.family;
+    let allowed = |path: &str, arm: usize, fits: bool| allowed(campaign, path, index, arm, fits);
+    allowed("traffic.rate-pps", 0, traffic.rate_pps >= 10)?;
+    frame(traffic, family)?;
+    for (arm, receiver) in case.receivers.iter().enumerate() {
+        let timeout = receiver.capture.timeout_ns;
+        allowed(
+            "receiver.timeout",
+            arm,
+            timeout > 0 && timeout.is_multiple_of(MS),
+        )?;
+        snaplen(receiver, traffic, family)?;
+    }
+    times(case)?;
+    if traffic.flows == 0 || !u32::from(traffic.flows).is_multiple_of(traffic.senders) {
+        return Err(format!(
+            "traffic.flows is {}; it must be a multiple of traffic.senders, which is {}",
+            traffic.flows, traffic.senders
+        ));
+    }
+    allowed("traffic.max-burst", 0, traffic.max_burst >= traffic.batch)?;
+    packets_of_a_slice(traffic)?;
+    size(traffic)
+}
+
+/// The key's own sentence, unless its value fits.
+fn allowed(
+    campaign: &Campaign,
+    path: &str,
+    case: usize,
+    arm: usize,
+    fits: bool,
+) -> Result<(), String> {
+    if fits {
+        return Ok(());
+    }
+    let key = keys::find(path).expect("rules are about known keys");
+    let at = At {
+        campaign,
+        case,
+        arm,
+    };
+    Err(key.refuse(&(key.show)(&at)))
+}
+
+fn frame(traffic: &Traffic, family: Family) -> Result<(), String> {
+    let payload = FrameSize(traffic.frame_size).payload(family);
+    if payload.and_then(Form::for_payload).is_some() {
+        return Ok(());
+    }
+    Err(format!(
+        "frame-size {} leaves {} bytes of UDP payload; \
+         a counted packet needs {COMPACT_LEN} (frame-size {})",
+        traffic.frame_size,
+        payload.map_or_else(|| "no".into(), |bytes| bytes.to_string()),
+        smallest_frame(family)
+    ))
+}
+
+fn snaplen(receiver: &ReceiverSpec, traffic: &Traffic, family: Family) -> Result<(), String> {
+    let needed = stamped(family, traffic.frame_size);
+    if receiver.capture.snaplen >= needed {
+        return Ok(());
+    }
+    Err(format!(
+        "receiver.snaplen is {}; it must be at least {needed}, \
+         the headers and the stamp of a frame of {} bytes",
+        receiver.capture.snaplen, traffic.frame_size
+    ))
+}
+
+fn times(case: &Case) -> Result<(), String> {
+    let traffic = &case.traffic;
+    let timeout = case
+        .receivers
+        .iter()
+        .map(|receiver| receiver.capture.timeout_ns)
+        .max()
+        .unwrap_or(0);
+    let because = |times: u64| format!("{times} times receiver.timeout {}", Nanos(timeout));
+    let shortest = TIMEOUTS_IN_WARM_UP * timeout;
+    if traffic.warm_up_ns < WARM_UP_NS {
+        return Err(at_least("traffic.warm-up", traffic.warm_up_ns, WARM_UP_NS));
+    }
+    if traffic.warm_up_ns < shortest {
+        let sentence = at_least("traffic.warm-up", traffic.warm_up_ns, shortest);
+        return Err(format!("{sentence}, {}", because(TIMEOUTS_IN_WARM_UP)));
+    }
+    let shortest = TIMEOUTS_IN_SLICE * timeout;
+    if traffic.slice_ns < shortest {
+        let sentence = at_least("traffic.slice", traffic.slice_ns, shortest);
+        return Err(format!("{sentence}, {}", because(TIMEOUTS_IN_SLICE)));
+    }
+    if traffic.duration_ns < traffic.slice_ns {
+        let sentence = at_least("traffic.duration", traffic.duration_ns, traffic.slice_ns);
+        return Err(format!("{sentence}, one slice"));
+    }
+    Ok(())
+}
+
+fn at_least(path: &str, value_ns: u64, least_ns: u64) -> String {
+    format!(
+        "{path} is {}; it must be at least {}",
+        Nanos(value_ns),
+        Nanos(least_ns)
+    )
+}
+
+/// Even the shortest slice holds a packet of every flow and a full batch of every sender; else the
+/// datagrams per call and the flows would not be those that the plan states.
+fn packets_of_a_slice(traffic: &Traffic) -> Result<(), String> {
+    let packets = slices::packets(traffic.rate_pps, traffic.slice_ns);
+    let work = u64::from(traffic.flows).max(u64::from(traffic.senders) * u64::from(traffic.batch));
+    // A slice is drawn down to 4/5 of its nominal length, and rounding takes up to two packets.
+    let needed = (work * 5).div_ceil(4) + 2;
+    if packets >= needed {
+        return Ok(());
+    }
+    let slice_ms = (needed * 1_000).div_ceil(traffic.rate_pps);
+    Err(format!(
+        "traffic.slice is {}, which holds {packets} packets; \
+         flows {}, senders {} and batch {} need {needed} (slice {slice_ms}ms)",
+        Nanos(traffic.slice_ns),
+        traffic.flows,
+        traffic.senders,
+        traffic.batch
+    ))
+}
+
+/// The schedule fits one message, and every sequence number its field.
+fn size(traffic: &Traffic) -> Result<(), String> {
+    let blocks = slices::warm_up_blocks(traffic) + slices::counted_blocks(traffic);
+    if blocks > MAX_BLOCKS {
+        let sending_ns = traffic.duration_ns + traffic.warm_up_ns;
+        let slice_ms = sending_ns.div_ceil(MAX_BLOCKS - 2).div_ceil(MS);
+        return Err(format!(
+            "traffic.duration is {}, which is {blocks} slices of {} with the warm-up; \
+             at most {MAX_BLOCKS} fit a plan (slice {slice_ms}ms)",
+            Nanos(traffic.duration_ns),
+            Nanos(traffic.slice_ns)
+        ));
+    }
+    // A slice begins with flow 0, so a flow may get up to one packet a slice above its share.
+    let counted = slices::packets(traffic.rate_pps, traffic.duration_ns);
+    let per_flow = counted / u64::from(traffic.flows) + slices::counted_blocks(traffic);
+    if per_flow > MAX_SEQUENCE {
+        return Err(format!(
+            "traffic.duration is {}, which is {per_flow} packets a flow; \
+             a stamp counts to {MAX_SEQUENCE}, so take more traffic.flows",
+            Nanos(traffic.duration_ns)
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::overrides::Overrides;
+    use super::super::{shipped, slices};
+    use proptest::prelude::*;
+    use wiretrial_contract::stamp::Class;
+
+    proptest! {
+        /// What is accepted can be sent as it is stated: no slice is too short for its batches and
+        /// flows, and the warm-up reaches every group.
+        #[test]
+        fn slices_of_an_accepted_campaign_hold_their_work(
+            rate in 10_u64..2_000_000, slice_ms in 50_u64..400, duration_ms in 50_u64..2_000,
+            senders in 1_u64..5, flows_a_sender in 1_u64..9, batch in 1_u64..65, seed: u64,
+        ) {
+            let overrides = Overrides {
+                set: vec![
+                    format!("traffic.rate-pps={rate}"),
+                    format!("traffic.slice={slice_ms}ms"),
+                    format!("traffic.duration={duration_ms}ms"),
+                    format!("traffic.senders={senders}"),
+                    format!("traffic.flows={}", flows_a_sender * senders),
+                    format!("traffic.batch={batch}"),
+                ],
+                ..Overrides::default()
+            };
+            let Ok(campaign) = shipped::load("demo", &overrides) else {
+                return Ok(());
+            };
+            let work = (flows_a_sender * senders).max(senders * batch);
+            let groups = slices::draw(&campaign.cases[0].traffic, 3, seed, "case", 0);
+            for slice in groups.iter().flatten() {
+                let least = if slice.class == Class::Counted { work } else { 1 };
+                prop_assert!(slice.packets >= least, "{} < {least}", slice.packets);
+            }
+        }
+    }
+}
