@@ -5,6 +5,13 @@
 
 pub mod agent;
 pub mod campaign;
+pub mod cli;
+pub mod evidence;
+pub mod executables;
 pub mod explain;
 pub mod failure;
 pub mod host;
+pub mod judge;
+pub mod run;
+pub mod session;
+pub mod trial;

@@ -1,3 +1,7 @@
 //! Parses the command line, dispatches, and maps failures to exit codes.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    wiretrial::cli::main()
+}

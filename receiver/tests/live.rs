@@ -2,7 +2,7 @@
 //! made for each test. Counts are compared exactly; nothing asserts on time or rate.
 //!
 //! A host that cannot make such a namespace skips these tests and says so; with
-//! `WIRETRIAL_REQUIRE_LIVE` set that is a failure.
+//! `CI` set that is a failure.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -197,9 +197,9 @@ impl FromStr for Seed {
             Some(digits) => u64::from_str_radix(digits, 16),
             None => text.parse(),
         };
-        value.map(Self).map_err(|_| {
-            format!("\"{text}\" is not a seed such as 0x5eed5eed5eed5eed or 12345")
-        })
+        value
+            .map(Self)
+            .map_err(|_| format!("\"{text}\" is not a seed such as 0x5eed5eed5eed5eed or 12345"))
     }
 }
 
@@ -289,7 +289,10 @@ mod tests {
     #[test]
     fn seeds_are_text_in_evidence() {
         let seed = Seed(0x5eed);
-        assert_eq!(serde_json::to_string(&seed).unwrap(), "\"0x0000000000005eed\"");
+        assert_eq!(
+            serde_json::to_string(&seed).unwrap(),
+            "\"0x0000000000005eed\""
+        );
         assert_eq!("0x5eed".parse(), Ok(seed));
         assert_eq!("24301".parse(), Ok(seed));
         assert!("0xseed".parse::<Seed>().unwrap_err().contains("0xseed"));

@@ -96,7 +96,10 @@ impl GroupTally {
     /// Offered load, packets per second: accepted over the measured sending time. `None` when
     /// nothing was accepted.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts and times of one trial are below 2^53")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts and times of one trial are below 2^53"
+    )]
     pub fn offered_pps(&self) -> Option<f64> {
         (self.accepted > 0 && self.sending_ns > 0)
             .then(|| self.accepted as f64 * 1e9 / self.sending_ns as f64)

@@ -42,7 +42,11 @@ pub fn draw(traffic: &Traffic, groups: usize, seed: u64, case: &str, pair: u64) 
         (Class::WarmUp, warm_up_blocks(traffic), traffic.warm_up_ns),
         (Class::Counted, counted_blocks(traffic), traffic.duration_ns),
     ] {
-        let lengths = lengths(blocks, packets(traffic.rate_pps, time_ns), &mut stream);
+        let total = packets(traffic.rate_pps, time_ns);
+        if total == 0 {
+            continue;
+        }
+        let lengths = lengths(blocks, total, &mut stream);
         let orders = orders(groups, lengths.len(), &mut stream);
         for (packets, order) in lengths.into_iter().zip(orders) {
             for group in order {

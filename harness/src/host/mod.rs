@@ -1,6 +1,20 @@
 //! Everything of a host that a campaign touches, behind one trait, so that the order of a trial's
 //! steps can be tested on a host that only writes them down.
 
+mod agent;
+mod child;
+pub mod class;
+mod interrupt;
+mod isolation;
+mod local;
+mod lock;
+mod namespaces;
+mod peer;
+mod placement;
+mod ports;
+mod quiet;
+mod tasks;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +22,14 @@ use wiretrial_contract::control::{FromChild, Hello, Role, ToChild};
 use wiretrial_contract::record::HostWindow;
 
 use crate::failure::Failure;
+
+pub use agent::Agent;
+pub use interrupt::Interrupt;
+pub use isolation::IsolationChoice;
+pub use local::{LocalHost, Setting};
+pub use lock::HostLock;
+pub use placement::choose as choose_placement;
+pub use tasks::TaskTimes;
 
 /// A program to start in the campaign's namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,13 +56,14 @@ pub trait Host {
     /// version in common with this harness.
     fn launch(&mut self, launch: &Launch) -> Result<Box<dyn Process>, Failure>;
 
-    /// Waits until other programs leave the host alone, or the limit for that has passed. Says how
-    /// many CPUs they used in the last window; `None` when it cannot be told.
+    /// Rests, and watches other programs while it does: for `rest` and at least a quarter second,
+    /// then in further windows until they use less than `cpus` CPUs or 40 s have passed. Says how
+    /// many they used in the last window; `None` when it cannot be told.
     ///
     /// # Errors
     ///
     /// [`Failure::interrupted`].
-    fn wait_quiet(&mut self) -> Result<Option<f64>, Failure>;
+    fn wait_quiet(&mut self, rest: Duration, cpus: f64) -> Result<Option<f64>, Failure>;
 
     /// Takes the counters at the start of a trial. `ours` are the processes of the trial.
     ///
@@ -58,17 +81,13 @@ pub trait Host {
 
     /// `CLOCK_MONOTONIC`, ns.
     fn now_ns(&self) -> u64;
-
-    /// Sleeps.
-    ///
-    /// # Errors
-    ///
-    /// [`Failure::interrupted`].
-    fn rest(&mut self, time: Duration) -> Result<(), Failure>;
 }
 
 /// A child that speaks the line protocol. Dropping it ends it, whatever it is doing.
 pub trait Process {
+    /// Whose it is, as in [`Launch::name`].
+    fn name(&self) -> &str;
+
     /// What it said first.
     fn hello(&self) -> &Hello;
 
@@ -79,13 +98,28 @@ pub trait Process {
     /// It is gone; the sentence has its exit status and the end of its standard error.
     fn send(&mut self, message: &ToChild) -> Result<(), Failure>;
 
+    /// Hears from it within `limit`; `None` when it said nothing.
+    ///
+    /// # Errors
+    ///
+    /// It said `error` (its code and sentence), is gone, said something that is not a message, or a
+    /// signal came ([`Failure::interrupted`]).
+    fn poll(&mut self, limit: Duration) -> Result<Option<FromChild>, Failure>;
+
     /// Hears from it within `limit`.
     ///
     /// # Errors
     ///
-    /// It said `error` (its code and sentence), is gone, said something that is not a message, said
-    /// nothing in time, or a signal came ([`Failure::interrupted`]).
-    fn receive(&mut self, limit: Duration) -> Result<FromChild, Failure>;
+    /// As [`Process::poll`], and silence.
+    fn receive(&mut self, limit: Duration) -> Result<FromChild, Failure> {
+        self.poll(limit)?.ok_or_else(|| {
+            Failure::evidence(format!(
+                "{} said nothing for {} s",
+                self.name(),
+                limit.as_secs_f64()
+            ))
+        })
+    }
 
     /// Asks it to end and waits for that, at most a second, then kills it.
     fn end(&mut self);

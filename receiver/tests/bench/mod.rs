@@ -32,7 +32,7 @@ pub(crate) fn inside(test: &str, body: impl FnOnce()) {
     lock.lock().unwrap();
     let can = Command::new("unshare").args(["-Urn", "true"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
-        let require = std::env::var_os("WIRETRIAL_REQUIRE_LIVE").is_some();
+        let require = std::env::var_os("CI").is_some();
         assert!(!require, "{test}: no private network namespace here");
         eprintln!("skipped: {test}: no private network namespace here");
         return;

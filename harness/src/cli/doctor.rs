@@ -1,0 +1,210 @@
+//! `wiretrial doctor`: what this host can do, what will disturb a measurement, what mends it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use wiretrial_contract::control::{Isolation, Role};
+use wiretrial_contract::record::HostFacts;
+
+use super::output;
+use crate::campaign::plan::FOREIGN_CPU;
+use crate::executables::{self, Found, Named};
+use crate::failure::Failure;
+use crate::host::{Host, Interrupt, IsolationChoice, Launch, LocalHost, Setting};
+
+/// Try every isolation, read what disturbs measurements here, and name the command that mends each
+/// finding, the weightiest first.
+///
+/// Example: wiretrial doctor
+#[derive(Debug, Args)]
+pub(super) struct Arguments {}
+
+/// How much a finding costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// Nothing can be measured.
+    Stops,
+    /// Evidence can only suggest.
+    Weakens,
+    /// A limit to know.
+    Limits,
+}
+
+struct Finding {
+    weight: Weight,
+    text: String,
+    cure: String,
+}
+
+pub(super) fn run(_: &Arguments) -> Result<(), Failure> {
+    let interrupt = Interrupt::on_signals()
+        .map_err(|error| Failure::host(format!("cannot handle signals: {error}")))?;
+    let mut findings = Vec::new();
+    let mut lines = Vec::new();
+    match executables::find(&Named::default()) {
+        Err(failure) => findings.push(stops(&failure)),
+        Ok(found) => {
+            let isolations = isolations(&found, &interrupt)?;
+            lines.extend(isolations.iter().map(|(name, result)| match result {
+                Ok(()) => format!("isolation {name}: works"),
+                Err(failure) => format!("isolation {name}: {failure}"),
+            }));
+            match open(&found, IsolationChoice::Auto, &interrupt) {
+                Err(failure) => findings.push(stops(&failure)),
+                Ok(mut host) => look(&mut host, &found.receiver, &mut lines, &mut findings)?,
+            }
+        }
+    }
+    findings.sort_by_key(|finding| finding.weight);
+    let word = |weight| match weight {
+        Weight::Stops => "stops",
+        Weight::Weakens => "weakens",
+        Weight::Limits => "limits",
+    };
+    lines.extend(
+        findings
+            .iter()
+            .map(|f| format!("{}: {}; {}", word(f.weight), f.text, f.cure)),
+    );
+    lines.push(
+        match findings.first().map(|finding| finding.weight) {
+            Some(Weight::Stops) => "nothing here",
+            Some(Weight::Weakens) => "ready for exploratory",
+            Some(Weight::Limits) | None => "ready for confirmatory",
+        }
+        .into(),
+    );
+    output::data(&format!("{}\n", lines.join("\n")))
+}
+
+fn stops(failure: &Failure) -> Finding {
+    Finding {
+        weight: Weight::Stops,
+        text: failure.message.clone(),
+        cure: "no trial can run".into(),
+    }
+}
+
+fn open(
+    found: &Found,
+    isolation: IsolationChoice,
+    interrupt: &Interrupt,
+) -> Result<LocalHost, Failure> {
+    LocalHost::open(&Setting {
+        executable: Path::new("/proc/self/exe"),
+        receivers: &[&found.receiver],
+        isolation,
+        interrupt: interrupt.clone(),
+    })
+}
+
+/// Tries each isolation and lets go of it again.
+type Tried = Vec<(&'static str, Result<(), Failure>)>;
+
+fn isolations(found: &Found, interrupt: &Interrupt) -> Result<Tried, Failure> {
+    [Isolation::Sandbox, Isolation::Netns, Isolation::None]
+        .into_iter()
+        .map(|isolation| {
+            let result = open(found, isolation.into(), interrupt).map(drop);
+            match result {
+                Err(failure) if failure == Failure::interrupted() => Err(failure),
+                result => Ok((isolation.name(), result)),
+            }
+        })
+        .collect()
+}
+
+fn look(
+    host: &mut LocalHost,
+    receiver: &Path,
+    lines: &mut Vec<String>,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failure> {
+    let facts = host.facts().clone();
+    lines.push(format!("auto takes {}", host.isolation()));
+    lines.push(words(&facts));
+    match greeted(host, receiver) {
+        Ok(libpcap) => lines.push(format!(
+            "receiver: {}",
+            libpcap.unwrap_or("libpcap unknown".into())
+        )),
+        Err(failure) => findings.push(stops(&failure)),
+    }
+    if facts.cpus_allowed.len() < 2 {
+        findings.push(Finding {
+            weight: Weight::Weakens,
+            text: "one CPU: generator and receiver share it (placement_free)".into(),
+            cure: "give this process two CPUs, see taskset(1)".into(),
+        });
+    }
+    match host.wait_quiet(Duration::ZERO, FOREIGN_CPU)? {
+        Some(cpus) if cpus >= FOREIGN_CPU => findings.push(Finding {
+            weight: Weight::Weakens,
+            text: format!("other programs use {:.1} % of a CPU", cpus * 100.0),
+            cure: "stop them: trials with more than 2.5 % are voided".into(),
+        }),
+        Some(_) => {}
+        None => findings.push(Finding {
+            weight: Weight::Limits,
+            text: "the CPU use of other programs cannot be read (no schedstat)".into(),
+            cure: "a kernel with CONFIG_SCHED_INFO shows it".into(),
+        }),
+    }
+    if facts
+        .governor
+        .as_deref()
+        .is_some_and(|governor| governor != "performance")
+    {
+        findings.push(Finding {
+            weight: Weight::Limits,
+            text: format!(
+                "CPU governor {}",
+                facts.governor.as_deref().unwrap_or("unknown")
+            ),
+            cure: "sudo cpupower frequency-set -g performance".into(),
+        });
+    }
+    if facts
+        .virtualisation
+        .as_deref()
+        .is_some_and(|kind| kind != "none")
+    {
+        findings.push(Finding {
+            weight: Weight::Limits,
+            text: format!(
+                "virtual machine ({})",
+                facts.virtualisation.as_deref().unwrap_or("unknown")
+            ),
+            cure: "stalls of the host show up as lateness; use interleaved pairs".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Starts the receiver once and hears which libpcap it runs on.
+fn greeted(host: &mut LocalHost, receiver: &Path) -> Result<Option<String>, Failure> {
+    let mut process = host.launch(&Launch {
+        role: Role::Receiver,
+        name: "receiver".into(),
+        program: receiver.to_owned(),
+        padding: 0,
+        stderr: PathBuf::from("/dev/null"),
+    })?;
+    let libpcap = process.hello().libpcap.clone();
+    process.end();
+    Ok(libpcap)
+}
+
+fn words(facts: &HostFacts) -> String {
+    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
+    format!(
+        "{}, {} CPUs, kernel {}, clock {}",
+        known(&facts.cpu_model),
+        facts
+            .cpus_online
+            .map_or_else(|| "unknown".into(), |cpus| cpus.to_string()),
+        known(&facts.kernel),
+        known(&facts.clock_source)
+    )
+}

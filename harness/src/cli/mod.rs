@@ -1,0 +1,95 @@
+//! The command line: one file a verb, and what turns their failures into exit codes.
+
+mod doctor;
+mod explain;
+mod options;
+mod output;
+mod plan;
+mod run;
+mod verify;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use wiretrial_contract::exit;
+
+use crate::failure::Failure;
+
+/// What `wiretrial` alone prints.
+const OVERVIEW: &str = "\
+wiretrial: did this change make a packet-capture program better or worse?
+
+measure  run CAMPAIGN    plan, seal, run, judge, report      wiretrial run demo
+look     plan CAMPAIGN   what would run, nothing is touched  wiretrial plan demo --full
+         explain WORD    what a word in a report means       wiretrial explain coupled
+         doctor          what this host can do               wiretrial doctor
+check    verify [DIR]    recompute evidence from its rows    wiretrial verify
+
+Every verb has --help with its options. Data goes to stdout, the rest to stderr.
+";
+
+/// Honest measurement of packet-capture software: randomized paired trials on real packets, with
+/// an interval, a verdict and evidence that can be recomputed.
+#[derive(Debug, Parser)]
+#[command(name = "wiretrial", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run a campaign: plan, seal, run, judge, report
+    Run(run::Arguments),
+    /// Print what a campaign would run
+    Plan(plan::Arguments),
+    /// Say what a word in a report means
+    Explain(explain::Arguments),
+    /// Say what this host can do, what will disturb, and what mends it
+    Doctor(doctor::Arguments),
+    /// Recompute evidence from its rows
+    Verify(verify::Arguments),
+    /// Hold a campaign's namespaces and counters; speaks the line protocol
+    #[command(hide = true)]
+    Agent,
+}
+
+/// Parses the command line, does what it says, and gives the exit code of
+/// [`wiretrial_contract::exit`].
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Where help cannot be printed there is nobody to tell.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() {
+                exit::USAGE
+            } else {
+                exit::DONE
+            });
+        }
+    };
+    let result = match cli.verb {
+        None => output::data(OVERVIEW),
+        Some(Verb::Agent) => return crate::agent::serve(),
+        Some(Verb::Run(arguments)) => run::run(&arguments),
+        Some(Verb::Plan(arguments)) => plan::run(&arguments),
+        Some(Verb::Explain(arguments)) => explain::run(&arguments),
+        Some(Verb::Doctor(arguments)) => doctor::run(&arguments),
+        Some(Verb::Verify(arguments)) => verify::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::from(exit::DONE),
+        Err(failure) => ExitCode::from(report(&failure)),
+    }
+}
+
+/// The last line on standard error of a command that did not end well.
+fn report(failure: &Failure) -> u8 {
+    let line = format!("wiretrial: exit {}: {}\n", failure.code, failure.message);
+    // Standard error may be closed; the code still says what happened.
+    let _ = io::stderr().write_all(line.as_bytes());
+    failure.code
+}

@@ -1,0 +1,74 @@
+//! Options that mean the same on every verb that measures.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use wiretrial_contract::plan::Seed;
+
+use crate::campaign::overrides::Overrides;
+use crate::executables::Named;
+use crate::host::IsolationChoice;
+
+/// What the command line sets over a campaign file.
+#[derive(Debug, Args)]
+pub(super) struct CampaignOptions {
+    /// Pairs per case, even, at least 6
+    #[arg(long, value_name = "N")]
+    pairs: Option<u32>,
+    /// Run the candidate against itself, to see the floor of this host
+    #[arg(long)]
+    aa: bool,
+    /// Set a key of the campaign, as in --set traffic.duration=2s; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Few short pairs: shows that all parts work, decides little
+    #[arg(long)]
+    quick: bool,
+    /// First of three UDP ports in a row
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+}
+
+impl CampaignOptions {
+    pub(super) fn overrides(&self) -> Overrides {
+        Overrides {
+            set: self.set.clone(),
+            pairs: self.pairs,
+            aa: self.aa,
+            quick: self.quick,
+            port: self.port,
+        }
+    }
+}
+
+/// Where and with what trials run.
+#[derive(Debug, Args)]
+pub(super) struct HostOptions {
+    /// How trials are kept apart from this host
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) isolation: IsolationChoice,
+    /// A target beyond private networks that is yours; may be repeated
+    #[arg(long, value_name = "ADDR")]
+    pub(super) allow_target: Vec<IpAddr>,
+    /// The receiver to run, instead of the one beside this executable
+    #[arg(long, value_name = "FILE")]
+    receiver_binary: Option<PathBuf>,
+    /// The generator to run, instead of the one beside this executable
+    #[arg(long, value_name = "FILE")]
+    generator_binary: Option<PathBuf>,
+}
+
+impl HostOptions {
+    pub(super) fn named(&self) -> Named {
+        Named {
+            generator: self.generator_binary.clone(),
+            receiver: self.receiver_binary.clone(),
+        }
+    }
+}
+
+/// Reads a seed.
+pub(super) fn seed(text: &str) -> Result<Seed, String> {
+    text.parse()
+}

@@ -1,0 +1,326 @@
+//! The folder of one campaign: `<root>/<campaign>/<UTC time>-<plan, 8 digits>/`, never overwritten.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use wiretrial_contract::clock;
+use wiretrial_contract::digest::{sha256, sha256_file};
+use wiretrial_contract::plan::Plan;
+
+use crate::failure::Failure;
+
+/// The evidence root where none is given.
+pub const ROOT: &str = "evidence";
+/// The sealed plan.
+pub const PLAN: &str = "plan.json";
+/// What is derived from the rows.
+pub const ANALYSIS: &str = "analysis.json";
+/// Hashes of all files, written last.
+pub const SUMS: &str = "SHA256SUMS";
+/// Real names of hosts, users and paths; outside the hashes, never packed.
+pub const PRIVATE: &str = "private.json";
+/// What children said on standard error, build logs, torn bytes.
+pub const RAW: &str = "raw";
+/// Rehearsal and pilot, with their own plan and rows.
+pub const PILOT: &str = "pilot";
+const LATEST: &str = "latest";
+
+/// An evidence folder on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder of a campaign, with `raw/` and `pilot/raw/`.
+    ///
+    /// # Errors
+    ///
+    /// It exists (exit 2), or cannot be made (exit 3).
+    pub fn create(path: &Path) -> Result<Self, Failure> {
+        refuse_existing(path)?;
+        let folder = Self {
+            path: path.to_owned(),
+        };
+        fs::create_dir_all(folder.path.join(RAW))
+            .and_then(|()| fs::create_dir_all(folder.path.join(PILOT).join(RAW)))
+            .map_err(|error| {
+                Failure::host(format!(
+                    "cannot make {}: {error}; --out a folder that can be written",
+                    path.display()
+                ))
+            })?;
+        Ok(folder)
+    }
+
+    /// An existing folder.
+    ///
+    /// # Errors
+    ///
+    /// It holds no plan (exit 2).
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        if !path.join(PLAN).is_file() {
+            return Err(Failure::usage(format!(
+                "{} is no evidence folder: it has no {PLAN}",
+                path.display()
+            )));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+        })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file whole: under another name first, then renamed, so that a reader never sees
+    /// half of it.
+    ///
+    /// # Errors
+    ///
+    /// The disk is full or the folder cannot be written (exit 4).
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let path = self.path.join(name);
+        let part = self.path.join(format!("{name}.part"));
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| not_written(&path, &error))?;
+        }
+        let result = fs::File::create(&part).and_then(|mut file| {
+            io::Write::write_all(&mut file, bytes)?;
+            file.sync_all()?;
+            fs::rename(&part, &path)
+        });
+        result.map_err(|error| {
+            // Whatever was written of it is of no use.
+            let _ = fs::remove_file(&part);
+            not_written(&path, &error)
+        })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read (exit 4).
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, Failure> {
+        let path = self.path.join(name);
+        fs::read(&path).map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))
+    }
+
+    /// The plan and the hash of its bytes.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read (exit 4) or is not a plan of a version this build reads (exit 5).
+    pub fn plan(&self) -> Result<(Plan, String), Failure> {
+        let bytes = self.read(PLAN)?;
+        let plan: Plan = serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::mismatch(format!("{}: {error}", self.path.join(PLAN).display()))
+        })?;
+        if plan.schema != wiretrial_contract::plan::PLAN_SCHEMA {
+            return Err(Failure::mismatch(format!(
+                "{}: schema {} is not {}",
+                self.path.join(PLAN).display(),
+                plan.schema,
+                wiretrial_contract::plan::PLAN_SCHEMA
+            )));
+        }
+        Ok((plan, sha256(&bytes)))
+    }
+
+    /// Writes the hashes of all files but the private one and itself, sorted by name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Folder::write`].
+    pub fn write_sums(&self) -> Result<(), Failure> {
+        let mut lines = String::new();
+        for name in self.files()? {
+            let path = self.path.join(&name);
+            let hash = sha256_file(&path)
+                .map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))?;
+            lines.push_str(&format!("{hash}  {name}\n"));
+        }
+        self.write(SUMS, lines.as_bytes())
+    }
+
+    /// Names of all files that are hashed, relative to the folder, sorted.
+    ///
+    /// # Errors
+    ///
+    /// A folder cannot be read (exit 4).
+    pub fn files(&self) -> Result<Vec<String>, Failure> {
+        let mut names = Vec::new();
+        collect(&self.path, "", &mut names)
+            .map_err(|error| Failure::evidence(format!("{}: {error}", self.path.display())))?;
+        names.retain(|name| name != SUMS && name != PRIVATE);
+        names.sort();
+        Ok(names)
+    }
+
+    /// Removes the folder with all in it: a campaign that was not sealed leaves nothing.
+    pub fn discard(self) {
+        // It was made a moment ago; what cannot be removed is at least not taken for evidence,
+        // since it has no plan.
+        let _ = fs::remove_dir_all(&self.path);
+        if let Some(parent) = self.path.parent() {
+            let _ = fs::remove_dir(parent);
+        }
+    }
+}
+
+/// Refuses to start a campaign in a folder that is there.
+///
+/// # Errors
+///
+/// It exists (exit 2).
+pub fn refuse_existing(path: &Path) -> Result<(), Failure> {
+    if !path.exists() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{0} exists; nothing is overwritten. --out another folder, or wiretrial run --resume {0}",
+        path.display()
+    )))
+}
+
+/// Where a new campaign's evidence goes without `--out`.
+#[must_use]
+pub fn default_path(root: &Path, campaign: &str, realtime_ns: u64, plan_sha256: &str) -> PathBuf {
+    let name = format!("{}-{}", clock::folder_time(realtime_ns), &plan_sha256[..8]);
+    root.join(campaign).join(name)
+}
+
+/// Points `<root>/latest` to a folder below `root`; nothing happens for one elsewhere.
+///
+/// # Errors
+///
+/// The link cannot be made (exit 4).
+pub fn link_latest(root: &Path, folder: &Folder) -> Result<(), Failure> {
+    let Ok(target) = folder.path.strip_prefix(root) else {
+        return Ok(());
+    };
+    let link = root.join(LATEST);
+    let part = root.join(format!("{LATEST}.part"));
+    let _ = fs::remove_file(&part);
+    std::os::unix::fs::symlink(target, &part)
+        .and_then(|()| fs::rename(&part, &link))
+        .map_err(|error| not_written(&link, &error))
+}
+
+/// The newest evidence under `root`.
+///
+/// # Errors
+///
+/// There is none (exit 2).
+pub fn latest(root: &Path) -> Result<PathBuf, Failure> {
+    let link = root.join(LATEST);
+    match fs::read_link(&link) {
+        Ok(target) if root.join(&target).join(PLAN).is_file() => Ok(root.join(target)),
+        _ => Err(Failure::usage(format!(
+            "no evidence under {}; name a folder, or run a campaign first",
+            root.display()
+        ))),
+    }
+}
+
+/// SHA-256 of all plans under `root` that ask the question `question_sha256`, oldest first by the
+/// names of their folders.
+#[must_use]
+pub fn earlier_plans(root: &Path, campaign: &str, question_sha256: &str) -> Vec<String> {
+    let mut folders: Vec<PathBuf> = fs::read_dir(root.join(campaign))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    folders.sort();
+    folders
+        .iter()
+        .filter_map(|path| Folder::open(path).ok()?.plan().ok())
+        .filter(|(plan, _)| plan.question_sha256 == question_sha256)
+        .map(|(_, hash)| hash)
+        .collect()
+}
+
+fn collect(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            collect(&entry.path(), &format!("{name}/"), names)?;
+        } else {
+            names.push(name);
+        }
+    }
+    Ok(())
+}
+
+fn not_written(path: &Path, error: &io::Error) -> Failure {
+    Failure::evidence(format!("{} could not be written: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_overwritten() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("demo").join("x");
+        Folder::create(&path).unwrap();
+        let failure = Folder::create(&path).unwrap_err();
+        assert_eq!(failure.code, 2);
+        let path = path.display();
+        assert_eq!(
+            failure.message,
+            format!(
+                "{path} exists; nothing is overwritten. --out another folder, or wiretrial run \
+                 --resume {path}"
+            )
+        );
+    }
+
+    #[test]
+    fn sums_cover_everything_but_private_and_themselves() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&root.path().join("c/x")).unwrap();
+        folder.write(PLAN, b"{}").unwrap();
+        folder.write(PRIVATE, b"secret").unwrap();
+        folder.write("tables/t7.csv", b"a,b\r\n").unwrap();
+        folder.write_sums().unwrap();
+        let sums = String::from_utf8(folder.read(SUMS).unwrap()).unwrap();
+        let names: Vec<&str> = sums
+            .lines()
+            .map(|line| line.split_once("  ").unwrap().1)
+            .collect();
+        assert_eq!(names, [PLAN, "tables/t7.csv"]);
+    }
+
+    #[test]
+    fn latest_points_to_the_newest_below_the_root() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(latest(root.path()).unwrap_err().code, 2);
+        for name in ["a", "b"] {
+            let folder = Folder::create(&root.path().join("demo").join(name)).unwrap();
+            folder.write(PLAN, b"{}").unwrap();
+            link_latest(root.path(), &folder).unwrap();
+            assert_eq!(
+                latest(root.path()).unwrap(),
+                root.path().join("demo").join(name)
+            );
+        }
+    }
+
+    #[test]
+    fn a_discarded_folder_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        Folder::create(&root.path().join("demo/x"))
+            .unwrap()
+            .discard();
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,8 @@
+//! A campaign's evidence on disk: the sealed plan, rows that are only ever added, and what is
+//! derived from them.
+
+pub mod environment;
+pub mod folder;
+pub mod reports;
+pub mod rows;
+pub mod verify;

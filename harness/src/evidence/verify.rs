@@ -1,0 +1,251 @@
+//! Recomputes finished evidence from its plan and rows: chain, hashes, ledgers, intervals,
+//! verdicts. Floats are compared to 1e-9 relative, all else exactly.
+
+use serde_json::Value;
+use wiretrial_contract::analysis::Analysis;
+use wiretrial_contract::digest::{sha256, sha256_file};
+use wiretrial_contract::plan::Plan;
+use wiretrial_contract::record::{Delivery, TrialRecord};
+
+use super::environment::{Environment, HOST};
+use super::folder::{ANALYSIS, Folder, SUMS};
+use super::rows::{self, read_chain};
+use crate::campaign;
+use crate::failure::Failure;
+use crate::judge::{self, metrics};
+use crate::trial::ledger;
+use crate::trial::next::{Next, next};
+
+const RELATIVE: f64 = 1e-9;
+/// Interface of the loopback topology.
+const LOOPBACK: &str = "lo";
+
+/// What was recomputed and found equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verified {
+    /// Rows in the chain.
+    pub rows: usize,
+    /// Ledgers.
+    pub ledgers: usize,
+    /// Intervals of comparisons.
+    pub intervals: usize,
+    /// Verdicts of comparisons and loads.
+    pub verdicts: usize,
+    /// Files by their hash.
+    pub files: usize,
+}
+
+/// Everything a reader derives from an evidence folder.
+#[derive(Debug)]
+pub struct Evidence {
+    /// The sealed plan.
+    pub plan: Plan,
+    /// The rows.
+    pub records: Vec<TrialRecord>,
+    /// What identifies them.
+    pub identity: judge::Identity,
+}
+
+/// Reads plan, rows and host class, checking the chain.
+///
+/// # Errors
+///
+/// A file is missing (exit 4) or not what it should be (exit 5).
+pub fn read(folder: &Folder) -> Result<Evidence, Failure> {
+    let (plan, plan_sha256) = folder.plan()?;
+    let bytes = folder.read(rows::FILE)?;
+    let (records, _) = read_chain(&bytes, &plan_sha256)?;
+    let environment = Environment::read(folder)?;
+    let (class, words) = environment
+        .sessions
+        .first()
+        .and_then(|session| session.classes.get(HOST))
+        .cloned()
+        .ok_or_else(|| Failure::mismatch("environment.json names no host class"))?;
+    let identity = judge::Identity {
+        plan_sha256,
+        rows_sha256: sha256(&bytes),
+        host_class: class.get(..4).unwrap_or(&class).to_owned(),
+        host: words,
+    };
+    Ok(Evidence {
+        plan,
+        records,
+        identity,
+    })
+}
+
+/// Recomputes the evidence in `folder`.
+///
+/// # Errors
+///
+/// Exit 5: something is not equal, with where and both values. Exit 4: the evidence is consistent
+/// so far but not finished.
+///
+/// # Panics
+///
+/// Never: an analysis has string keys.
+pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
+    let evidence = read(folder)?;
+    order(&evidence.plan)?;
+    let ledgers = check_ledgers(&evidence)?;
+    if let Next::Run { planned, .. } = next(&evidence.plan, &evidence.records) {
+        return Err(Failure::evidence(format!(
+            "{} rows are consistent, but pair {} has not run; wiretrial run --resume {}",
+            evidence.records.len(),
+            planned.pair,
+            folder.path().display()
+        )));
+    }
+    let written: Value = serde_json::from_slice(&folder.read(ANALYSIS)?)
+        .map_err(|error| Failure::mismatch(format!("{ANALYSIS}: {error}")))?;
+    let analysis = judge::analyse(&evidence.plan, &evidence.records, &evidence.identity);
+    let again = serde_json::to_value(&analysis).expect("string keys and finite numbers");
+    compare("", &written, &again)?;
+    let files = check_sums(folder)?;
+    Ok(counted(&evidence, ledgers, &analysis, files))
+}
+
+fn counted(evidence: &Evidence, ledgers: usize, analysis: &Analysis, files: usize) -> Verified {
+    let compared = &analysis.comparisons;
+    Verified {
+        rows: evidence.records.len(),
+        ledgers,
+        intervals: compared
+            .iter()
+            .filter(|c| c.decision.lo95.is_some())
+            .count(),
+        verdicts: compared.iter().filter(|c| c.verdict.is_some()).count() + analysis.loads.len(),
+        files,
+    }
+}
+
+/// The order of the pairs is the one its seed draws.
+fn order(plan: &Plan) -> Result<(), Failure> {
+    if campaign::order::pairs(&plan.campaign, plan.seed.0) == plan.pairs {
+        return Ok(());
+    }
+    Err(Failure::mismatch(
+        "the order of the pairs is not the one the plan's seed draws",
+    ))
+}
+
+fn check_ledgers(evidence: &Evidence) -> Result<usize, Failure> {
+    let mut checked = 0;
+    for row in &evidence.records {
+        let (Some(written), Some(sent), Some(window)) =
+            (&row.ledger, metrics::tally(row), &row.host)
+        else {
+            continue;
+        };
+        let Some(Delivery::Sequences(seen)) = &row.delivery else {
+            continue;
+        };
+        let kind = evidence.plan.campaign.topology.kind;
+        let again = ledger::of_trial(kind, LOOPBACK, sent, seen, window);
+        if again != *written {
+            return Err(Failure::mismatch(format!(
+                "the ledger of row {} is not what its counts add up to: written {written:?}, \
+                 recomputed {again:?}",
+                row.row
+            )));
+        }
+        checked += 1;
+    }
+    Ok(checked)
+}
+
+fn check_sums(folder: &Folder) -> Result<usize, Failure> {
+    let sums = String::from_utf8(folder.read(SUMS)?)
+        .map_err(|_| Failure::mismatch(format!("{SUMS} is not text")))?;
+    let mut listed = Vec::new();
+    for line in sums.lines() {
+        let (hash, name) = line.split_once("  ").ok_or_else(|| {
+            Failure::mismatch(format!("{SUMS}: \"{line}\" is not a hash and a name"))
+        })?;
+        let there = sha256_file(&folder.path().join(name))
+            .map_err(|error| Failure::mismatch(format!("{name}: {error}")))?;
+        if there != hash {
+            return Err(Failure::mismatch(format!(
+                "{name} has SHA-256 {there}, {SUMS} says {hash}"
+            )));
+        }
+        listed.push(name.to_owned());
+    }
+    if let Some(name) = folder
+        .files()?
+        .into_iter()
+        .find(|name| !listed.contains(name))
+    {
+        return Err(Failure::mismatch(format!("{name} is not in {SUMS}")));
+    }
+    Ok(listed.len())
+}
+
+/// Compares two JSON values; `at` is the path to them.
+fn compare(at: &str, written: &Value, again: &Value) -> Result<(), Failure> {
+    let differ = || {
+        Failure::mismatch(format!(
+            "{ANALYSIS} {at}: written {written}, recomputed {again}"
+        ))
+    };
+    match (written, again) {
+        (Value::Object(one), Value::Object(other)) => {
+            if one.len() != other.len() {
+                return Err(differ());
+            }
+            one.iter().try_for_each(|(name, value)| {
+                let there = other.get(name).ok_or_else(differ)?;
+                compare(&format!("{at}/{name}"), value, there)
+            })
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => one
+            .iter()
+            .zip(other)
+            .enumerate()
+            .try_for_each(|(i, (one, other))| compare(&format!("{at}/{i}"), one, other)),
+        (Value::Number(one), Value::Number(other)) if one.is_f64() || other.is_f64() => {
+            let (Some(one), Some(other)) = (one.as_f64(), other.as_f64()) else {
+                return Err(differ());
+            };
+            let close = (one - other).abs() <= RELATIVE * one.abs().max(other.abs());
+            if close { Ok(()) } else { Err(differ()) }
+        }
+        _ if written == again => Ok(()),
+        _ => Err(differ()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn floats_are_close_and_all_else_is_equal() {
+        let written = json!({"a": [1.0, 2], "b": "x"});
+        assert!(compare("", &written, &json!({"a": [1.000_000_000_1, 2], "b": "x"})).is_ok());
+        for other in [
+            json!({"a": [1.000_001, 2], "b": "x"}),
+            json!({"a": [1.0, 3], "b": "x"}),
+            json!({"a": [1.0], "b": "x"}),
+            json!({"a": [1.0, 2], "b": "y"}),
+            json!({"a": [1.0, 2], "b": "x", "c": 1}),
+        ] {
+            assert_eq!(
+                compare("", &written, &other).unwrap_err().code,
+                5,
+                "{other}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_difference_says_where() {
+        let failure = compare("", &json!({"a": [1, 2]}), &json!({"a": [1, 3]})).unwrap_err();
+        assert_eq!(
+            failure.message,
+            "analysis.json /a/1: written 2, recomputed 3"
+        );
+    }
+}

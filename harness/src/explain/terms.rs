@@ -1,0 +1,144 @@
+//! The vocabulary of the project: what code, configuration and prose call things.
+
+/// A term and what it means.
+pub(super) const TERMS: &[(&str, &str)] = &[
+    (
+        "SUT",
+        "system under test: everything that reacts as one to the datagrams, which is kernel, driver, host and receiver together",
+    ),
+    (
+        "trial",
+        "one fresh launch of the receiver (or program) and the datagrams sent to it: one arm, one case, one row",
+    ),
+    (
+        "arm",
+        "one of the things compared; a paired campaign has two, baseline and candidate",
+    ),
+    (
+        "case",
+        "a named point: the traffic and settings that both arms share",
+    ),
+    (
+        "pair",
+        "one trial of each arm, at the same time or next to each other, launched in drawn order; the unit of comparison and of resampling",
+    ),
+    (
+        "slice",
+        "a stretch of an interleaved pair's schedule that belongs to one arm or to the control port; never a replicate",
+    ),
+    (
+        "control port",
+        "a port that no capture matches; sending to it shows what a send call costs without capture",
+    ),
+    (
+        "pilot",
+        "trials before the plan is sealed, to learn the noise; never in an estimate",
+    ),
+    (
+        "rehearsal",
+        "one short trial of every arm and case before the plan is sealed; never in an estimate",
+    ),
+    (
+        "campaign",
+        "a question with its cases, arms, design and decision rule",
+    ),
+    (
+        "plan",
+        "the campaign with every default filled in, the order, seeds, margins and hashes of binaries; sealed before the data",
+    ),
+    (
+        "evidence",
+        "the sealed plan, the rows that are only ever appended, the environment and the checksums",
+    ),
+    ("verdict", "what the sealed rule says of the evidence"),
+    (
+        "margin",
+        "the effect worth acting on and the width of \"the same\", as a ratio, declared before the data",
+    ),
+    (
+        "decision interval",
+        "the interval that verdicts rest on: the hull of an expanded bootstrap interval and Student's t on the log ratio of means",
+    ),
+    (
+        "percentile interval",
+        "the bootstrap interval over whole pairs that is published beside it; too narrow for small numbers of pairs to decide",
+    ),
+    ("intended load", "the rate that was asked for; a label only"),
+    (
+        "offered load",
+        "datagrams the sender's kernel accepted over the measured sending time (RFC 2285 section 3.5); the load of record",
+    ),
+    (
+        "delivered load",
+        "unique datagrams at the consumer over the time from the first to the last",
+    ),
+    (
+        "accepted",
+        "counted datagrams that the sender's kernel took from the send call",
+    ),
+    (
+        "unique",
+        "counted datagrams that reached the consumer at least once",
+    ),
+    ("lost", "accepted less unique, exactly, by their numbers"),
+    (
+        "loss ratio",
+        "lost over accepted, 0 to 1; a percentage only in prose, with its counts",
+    ),
+    (
+        "frame size",
+        "an Ethernet frame with its FCS, without preamble and gap (RFC 2544); the captured length lacks the 4 bytes of the FCS",
+    ),
+    (
+        "throughput",
+        "the highest rate with no loss at all (RFC 1242); any other is called a rate",
+    ),
+    (
+        "PDR(0.001)",
+        "partial drop rate: the highest rate at which the loss ratio is at most 0.001",
+    ),
+    (
+        "stage",
+        "a place where a packet can be lost, with the one counter that tells",
+    ),
+    (
+        "ledger",
+        "accepted = unique + loss by stage + unexplained, for one trial",
+    ),
+    (
+        "load",
+        "one arm of one case as a rate: what was asked, offered, delivered and lost",
+    ),
+    (
+        "program",
+        "the capture process under test: the built-in receiver or one of the user's own",
+    ),
+    (
+        "agent",
+        "our process on a host that holds its namespaces, counters and facts",
+    ),
+    (
+        "guard",
+        "a condition on the design of a trial, never on its result; one that does not hold voids the pair",
+    ),
+    (
+        "void",
+        "a pair that is kept in evidence, left out of the estimate and replaced",
+    ),
+    (
+        "gate",
+        "a declared condition on the verdicts, which sets the exit code",
+    ),
+    (
+        "host class",
+        "four digits of a hash over what makes hosts alike: CPU, kernel, libpcap, card, virtualisation, isolation",
+    ),
+    (
+        "A/A",
+        "a campaign whose arms are the same executable and settings; its interval is the floor of the host class",
+    ),
+    (
+        "attempt",
+        "how often the same question was asked under one evidence root; earlier plans are listed",
+    ),
+];

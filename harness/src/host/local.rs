@@ -1,0 +1,195 @@
+//! The host the harness runs on.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::unistd::geteuid;
+
+use wiretrial_contract::clock;
+use wiretrial_contract::control::Isolation;
+use wiretrial_contract::plan::Placement;
+use wiretrial_contract::record::{HostCounters, HostFacts, HostWindow};
+
+use super::agent::Agent;
+use super::child::LocalChild;
+use super::interrupt::Interrupt;
+use super::isolation::{IsolationChoice, Resolved, Trial};
+use super::lock::HostLock;
+use super::namespaces::{Entry, Namespaces};
+use super::tasks::TaskTimes;
+use super::{Host, Launch, Process, placement, ports, quiet};
+use crate::failure::Failure;
+
+/// What a [`LocalHost`] is made from.
+#[derive(Debug)]
+pub struct Setting<'a> {
+    /// The executable that has the verb `agent`; `/proc/self/exe` is this one.
+    pub executable: &'a Path,
+    /// The receivers of all arms: under isolation `none` each needs the right to capture.
+    pub receivers: &'a [&'a Path],
+    /// The isolation asked for.
+    pub isolation: IsolationChoice,
+    /// The flag that ends every wait.
+    pub interrupt: Interrupt,
+}
+
+/// This host, locked for one campaign, with an agent that holds its namespaces. All of it vanishes
+/// when it is dropped, and when the harness is killed.
+#[derive(Debug)]
+pub struct LocalHost {
+    agent: Agent,
+    isolation: Isolation,
+    notes: Vec<String>,
+    facts: HostFacts,
+    namespaces: Option<Arc<Namespaces>>,
+    interrupt: Interrupt,
+    window: Option<Window>,
+    _lock: HostLock,
+}
+
+/// The start of a trial's window.
+#[derive(Debug)]
+struct Window {
+    ours: BTreeSet<u32>,
+    tasks: Option<TaskTimes>,
+    counters: HostCounters,
+}
+
+impl LocalHost {
+    /// Locks the host, finds the isolation and starts the agent.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::host`]: another campaign holds the host, or the isolation cannot be had; or a
+    /// failure of the agent, or [`Failure::interrupted`].
+    pub fn open(setting: &Setting<'_>) -> Result<Self, Failure> {
+        let lock = HostLock::take()?;
+        let trial = Trial {
+            executable: setting.executable,
+            lock: &lock,
+            receivers: setting.receivers,
+            interrupt: &setting.interrupt,
+        };
+        let Resolved {
+            isolation,
+            mut agent,
+            notes,
+        } = trial.resolve(setting.isolation)?;
+        Ok(Self {
+            facts: agent.facts()?,
+            namespaces: agent.namespaces(isolation)?.map(Arc::new),
+            agent,
+            isolation,
+            notes,
+            interrupt: setting.interrupt.clone(),
+            window: None,
+            _lock: lock,
+        })
+    }
+
+    /// The isolation in force.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    /// What the user should know about it, each a sentence.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Facts of the host, read before the namespaces were made and anything was pinned.
+    #[must_use]
+    pub fn facts(&self) -> &HostFacts {
+        &self.facts
+    }
+
+    /// The agent, for sinks and programs.
+    pub fn agent(&mut self) -> &mut Agent {
+        &mut self.agent
+    }
+
+    /// Checks that all these UDP ports are free together. In a private network they always are.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::host`]: which is in use, and by whom.
+    pub fn check_ports(&self, addresses: &[SocketAddr]) -> Result<(), Failure> {
+        if self.isolation == Isolation::None {
+            ports::check_free(addresses)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the harness and the agent on the CPUs of the senders. Whether they are there, read
+    /// back; `false` when `placement` pins nothing.
+    #[must_use]
+    pub fn pin(&self, placement: &Placement) -> bool {
+        placement::pin(placement, self.agent.pid())
+    }
+
+    /// The harness with all its descendants, the agent among them, and the processes of a trial.
+    fn ours(&self, others: &[u32]) -> BTreeSet<u32> {
+        let known = [std::process::id(), self.agent.pid()];
+        known.into_iter().chain(others.iter().copied()).collect()
+    }
+}
+
+impl Host for LocalHost {
+    fn launch(&mut self, launch: &Launch) -> Result<Box<dyn Process>, Failure> {
+        let entry = Entry {
+            namespaces: self.namespaces.clone(),
+            keep_rights: self.isolation == Isolation::Sandbox && !geteuid().is_root(),
+            inherit: None,
+        };
+        let child = LocalChild::launch(launch, entry, self.interrupt.clone())?;
+        Ok(Box::new(child))
+    }
+
+    fn wait_quiet(&mut self, rest: Duration, cpus: f64) -> Result<Option<f64>, Failure> {
+        let ours = self.ours(&[]);
+        quiet::wait(
+            rest,
+            cpus,
+            || TaskTimes::read(&ours),
+            |time| self.interrupt.sleep(time),
+        )
+    }
+
+    fn begin_window(&mut self, ours: &[u32]) -> Result<(), Failure> {
+        let ours = self.ours(ours);
+        self.window = Some(Window {
+            tasks: TaskTimes::read(&ours),
+            counters: self.agent.counters()?,
+            ours,
+        });
+        Ok(())
+    }
+
+    fn end_window(&mut self) -> Result<HostWindow, Failure> {
+        let Some(start) = self.window.take() else {
+            return Err(Failure::evidence(
+                "the counters at the start of the trial were not taken",
+            ));
+        };
+        // The window of tasks encloses the one of counters: foreign work is never understated.
+        let end = self.agent.counters()?;
+        let foreign_cpu_ns = start.tasks.and_then(|before| {
+            let now = TaskTimes::read(&start.ours)?;
+            Some(now.used_since(&before))
+        });
+        Ok(HostWindow {
+            start: start.counters,
+            end,
+            foreign_cpu_ns,
+        })
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::monotonic_ns()
+    }
+}

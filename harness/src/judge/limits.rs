@@ -1,0 +1,259 @@
+//! What the evidence does not establish, made from what was never varied and what was not known;
+//! and how far it carries.
+
+use wiretrial_contract::analysis::{EvidenceClass, Limitation};
+use wiretrial_contract::control::TopologyKind;
+use wiretrial_contract::plan::{Arrangement, Campaign, Case, Plan};
+use wiretrial_contract::record::{Flag, Outcome, TrialRecord};
+use wiretrial_stats::verdict::undetectable_mode;
+
+use super::CaseRows;
+use crate::campaign::plan::FOREIGN_CPU;
+
+/// Pairs below which evidence only suggests.
+const CONFIRMATORY_PAIRS: u32 = 10;
+/// Packets a trial below which evidence only shows that the parts work.
+const SMOKE_PACKETS: u64 = 10_000;
+
+/// What the evidence does not establish.
+pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation> {
+    let mut limits = Vec::new();
+    let mut add = |word: &str, text: String| {
+        limits.push(Limitation {
+            word: word.into(),
+            text,
+        });
+    };
+    let TopologyKind::Loopback = plan.campaign.topology.kind;
+    add(
+        "coupled",
+        "lo: the sender does the kernel's receive work".into(),
+    );
+    add("one_host", "one host".into());
+    let mut sizes: Vec<u32> = cases
+        .iter()
+        .map(|case| case.case.traffic.frame_size)
+        .collect();
+    sizes.dedup();
+    if let [size] = sizes[..] {
+        add("one_frame_size", format!("{size}-byte frames"));
+    }
+    if plan.campaign.design.arrangement == Arrangement::Interleaved {
+        add(
+            "interleaved",
+            "each arm shares its seconds with the other".into(),
+        );
+    }
+    if plan.campaign.design.margin.is_none() {
+        add(
+            "no_margin",
+            "no margin declared: nothing can be called the same".into(),
+        );
+    }
+    if !plan.campaign.design.aa {
+        add("no_aa_floor", "no A/A floor".into());
+    }
+    let pairs = cases.iter().map(|case| case.pairs.len()).min().unwrap_or(0);
+    if pairs > 0 {
+        let rare = undetectable_mode(pairs) * 100.0;
+        add(
+            "rare_modes",
+            format!("a mode rarer than {rare:.0} % of launches may be missing"),
+        );
+    }
+    if cases
+        .iter()
+        .flat_map(CaseRows::counted)
+        .any(foreign_unknown)
+    {
+        add(
+            "foreign_cpu_unknown",
+            "load of other programs not known".into(),
+        );
+    }
+    if plan.attempt > 1 {
+        add(
+            "repeated_question",
+            format!("attempt {} at this question", plan.attempt),
+        );
+    }
+    limits
+}
+
+/// How far the evidence carries, and why not further.
+pub(super) fn class(plan: &Plan, cases: &[CaseRows<'_>]) -> (EvidenceClass, Vec<String>) {
+    let mut class = EvidenceClass::Confirmatory;
+    let mut reasons = Vec::new();
+    let mut lower = |to: EvidenceClass, reason: String| {
+        class = class.min(to);
+        reasons.push(reason);
+    };
+    let pairs = plan.campaign.design.pairs;
+    if pairs < CONFIRMATORY_PAIRS {
+        lower(
+            EvidenceClass::Exploratory,
+            format!("{pairs} pairs, {CONFIRMATORY_PAIRS} needed"),
+        );
+    }
+    if cases.iter().any(|case| case.pairs.len() < pairs as usize) {
+        lower(
+            EvidenceClass::Exploratory,
+            "not every planned pair counts".into(),
+        );
+    }
+    if plan.rule.foreign_cpu > FOREIGN_CPU {
+        let limit = plan.rule.foreign_cpu * 100.0;
+        lower(
+            EvidenceClass::Exploratory,
+            format!("other programs allowed {limit} % of a CPU"),
+        );
+    }
+    let flagged = |flag| {
+        cases
+            .iter()
+            .flat_map(CaseRows::counted)
+            .any(|r| r.flags.contains(&flag))
+    };
+    if flagged(Flag::FewSlices) {
+        lower(
+            EvidenceClass::Exploratory,
+            "fewer than 20 slices an arm".into(),
+        );
+    }
+    let planned = |case: &CaseRows<'_>| {
+        let traffic = &case.case.traffic;
+        u128::from(traffic.rate_pps) * u128::from(traffic.duration_ns) / 1_000_000_000
+    };
+    if let Some(few) = cases
+        .iter()
+        .map(planned)
+        .min()
+        .filter(|n| *n < u128::from(SMOKE_PACKETS))
+    {
+        lower(
+            EvidenceClass::Smoke,
+            format!("{few} packets a trial, {SMOKE_PACKETS} needed"),
+        );
+    }
+    if flagged(Flag::PlacementFree) {
+        lower(
+            EvidenceClass::Smoke,
+            "processes not kept on CPUs of their own".into(),
+        );
+    }
+    (class, reasons)
+}
+
+/// How a case's datagrams are sent, in words.
+pub(super) fn sending(case: &Case) -> String {
+    let traffic = &case.traffic;
+    format!(
+        "{}: {} pps intended, {}-byte frames, {}, batch {}, {} sender(s), {} flow(s)",
+        case.name,
+        traffic.rate_pps,
+        traffic.frame_size,
+        traffic.method,
+        traffic.batch,
+        traffic.senders,
+        traffic.flows
+    )
+}
+
+/// What differs between the arms, one entry a setting and set of values.
+pub(super) fn treatment(campaign: &Campaign) -> Vec<String> {
+    let mut all = Vec::new();
+    for case in &campaign.cases {
+        let settings: Vec<_> = case
+            .receivers
+            .iter()
+            .map(|spec| {
+                let serde_json::Value::Object(fields) =
+                    serde_json::to_value(&spec.capture).expect("plain fields")
+                else {
+                    unreachable!("a struct is an object")
+                };
+                fields
+            })
+            .collect();
+        let [baseline, candidate] = &settings[..] else {
+            continue;
+        };
+        for (name, value) in baseline {
+            let other = &candidate[name];
+            if value != other {
+                all.push(format!("{}: {value} -> {other}", name.replace('_', "-")));
+            }
+        }
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn foreign_unknown(row: &TrialRecord) -> bool {
+    row.outcome == Outcome::Ok && row.host.as_ref().is_none_or(|h| h.foreign_cpu_ns.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain;
+    use crate::trial::samples;
+
+    #[test]
+    fn every_limit_can_be_explained() {
+        let mut plan = samples::plan();
+        plan.attempt = 2;
+        plan.campaign.design.margin = None;
+        plan.campaign.design.aa = false;
+        let row = samples::row(0);
+        let case = CaseRows {
+            case: &plan.campaign.cases[0],
+            pairs: vec![[row.clone(), row]],
+            all: Vec::new(),
+        };
+        let limits = limitations(&plan, &[case]);
+        assert_eq!(limits.len(), 9, "every branch: {limits:?}");
+        for limit in limits {
+            assert!(explain::explain(&limit.word).is_ok(), "{}", limit.word);
+        }
+    }
+
+    #[test]
+    fn treatment_names_what_differs_once() {
+        let mut campaign = samples::plan().campaign;
+        assert_eq!(treatment(&campaign), Vec::<String>::new());
+        campaign.cases[0].receivers[0].capture.immediate = true;
+        campaign.cases.push(campaign.cases[0].clone());
+        assert_eq!(treatment(&campaign), ["immediate: true -> false"]);
+    }
+
+    #[test]
+    fn the_class_falls_with_what_is_missing() {
+        let mut plan = samples::plan();
+        plan.campaign.design.pairs = 10;
+        let row = samples::row(0);
+        let class_of = |plan: &Plan, row: &TrialRecord, pairs: usize| {
+            let case = CaseRows {
+                case: &plan.campaign.cases[0],
+                pairs: vec![[row.clone(), row.clone()]; pairs],
+                all: Vec::new(),
+            };
+            class(plan, &[case]).0
+        };
+        assert_eq!(class_of(&plan, &row, 10), EvidenceClass::Confirmatory);
+        assert_eq!(class_of(&plan, &row, 9), EvidenceClass::Exploratory);
+        let mut few = row.clone();
+        few.flags.push(Flag::FewSlices);
+        assert_eq!(class_of(&plan, &few, 10), EvidenceClass::Exploratory);
+        let mut free = row.clone();
+        free.flags.push(Flag::PlacementFree);
+        assert_eq!(class_of(&plan, &free, 10), EvidenceClass::Smoke);
+        let mut loud = plan.clone();
+        loud.rule.foreign_cpu = 0.5;
+        assert_eq!(class_of(&loud, &row, 10), EvidenceClass::Exploratory);
+        let mut small = plan;
+        small.campaign.cases[0].traffic.duration_ns = 400_000_000;
+        assert_eq!(class_of(&small, &row, 10), EvidenceClass::Smoke);
+    }
+}

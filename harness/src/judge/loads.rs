@@ -1,0 +1,341 @@
+//! Each arm of a case as a load: how many were lost, where, and whether the limit was kept.
+
+use std::collections::BTreeMap;
+
+use wiretrial_contract::analysis::{Load, LoadVerdict, round12};
+use wiretrial_contract::control::TopologyKind;
+use wiretrial_contract::plan::{Arrangement, Plan};
+use wiretrial_contract::record::{Flag, Ledger, LedgerState, Share, Stage, TrialRecord};
+use wiretrial_contract::units::loss_ratio;
+use wiretrial_stats::loss::{self, Lost, Repeat, Sender, Setting};
+use wiretrial_stats::proportion;
+
+use super::CaseRows;
+use super::metrics;
+use crate::trial::guards::relative_difference;
+
+/// Lost or delivered counts that differ by more than this are another amount of work.
+const UNEQUAL: f64 = 0.001;
+
+/// One load per arm.
+pub(super) fn of_case(plan: &Plan, case: &CaseRows<'_>) -> Vec<Load> {
+    (0..plan.campaign.arms.len())
+        .map(|arm| of_arm(plan, case, arm))
+        .collect()
+}
+
+/// Whether an arm lost too much, or the arms did not deliver the same.
+pub(super) fn unequal_work(case: &CaseRows<'_>) -> bool {
+    let totals = [0, 1].map(|arm| Totals::of(case.of_arm(arm)));
+    let lost = totals
+        .iter()
+        .any(|t| loss_ratio(t.lost, t.accepted).is_some_and(|r| r > UNEQUAL));
+    let [one, other] = totals.map(|t| float(t.unique));
+    lost || (one.max(other) > 0.0 && relative_difference(one, other) > UNEQUAL)
+}
+
+/// Whether the capture may have slowed the sender down: in the middle pair the offered load is off
+/// its bounds, or the members' loads lie too far apart. The middle one, since a single stall of the
+/// host moves one pair, and what a capture does moves all of them.
+pub(super) fn coupled_limit(plan: &Plan, case: &CaseRows<'_>) -> bool {
+    if !coupled(plan) || case.pairs.is_empty() {
+        return false;
+    }
+    let Some(apart) = median(members_apart(case)) else {
+        return true;
+    };
+    let [low, high] = plan.rule.offered;
+    let off = (0..2).any(|arm| {
+        let ratios = case.of_arm(arm).filter_map(offered_ratio).collect();
+        median(ratios).is_none_or(|ratio| !(low..=high).contains(&ratio))
+    });
+    off || apart > plan.rule.pair_offered
+}
+
+/// How far an offered load may lie from the intended one, as a ratio: what the guards of a paired
+/// campaign allow, since such a campaign judges the load it got.
+fn tolerance(plan: &Plan) -> f64 {
+    1.0 - plan.rule.offered[0]
+}
+
+/// How far the members of each pair lie apart in offered load, as ratios.
+pub(super) fn members_apart(case: &CaseRows<'_>) -> Vec<f64> {
+    case.pairs
+        .iter()
+        .filter_map(|[one, other]| {
+            Some(relative_difference(
+                metrics::offered_pps(one)?,
+                metrics::offered_pps(other)?,
+            ))
+        })
+        .collect()
+}
+
+/// The middle value, or the mean of the two middle ones.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
+    Some(f64::midpoint(values[low], values[high]))
+}
+
+fn coupled(plan: &Plan) -> bool {
+    matches!(plan.campaign.topology.kind, TopologyKind::Loopback)
+}
+
+fn offered_ratio(row: &TrialRecord) -> Option<f64> {
+    Some(metrics::offered_pps(row)? / float(row.intended_pps))
+}
+
+#[derive(Default)]
+struct Totals {
+    accepted: u64,
+    unique: u64,
+    lost: u64,
+    unexplained: i64,
+}
+
+impl Totals {
+    fn of<'a>(rows: impl Iterator<Item = &'a TrialRecord>) -> Self {
+        rows.filter_map(|row| row.ledger.as_ref())
+            .fold(Self::default(), |sum, ledger| Self {
+                accepted: sum.accepted + ledger.accepted,
+                unique: sum.unique + ledger.unique,
+                lost: sum.lost + ledger.lost.max(0).unsigned_abs(),
+                unexplained: sum.unexplained + ledger.unexplained,
+            })
+    }
+}
+
+fn of_arm(plan: &Plan, case: &CaseRows<'_>, arm: usize) -> Load {
+    let rows: Vec<&TrialRecord> = case.of_arm(arm).collect();
+    let totals = Totals::of(rows.iter().copied());
+    let blocks: Vec<Vec<(u64, u64)>> = rows.iter().map(|row| time_blocks(row)).collect();
+    let repeats: Vec<Repeat<'_>> = rows
+        .iter()
+        .zip(&blocks)
+        .filter_map(|(row, blocks)| repeat(plan, case, row, blocks))
+        .collect();
+    let setting = Setting {
+        coupled: coupled(plan),
+        offered_tolerance: tolerance(plan),
+        ..Setting::default()
+    };
+    let graded = loss::classify(&repeats, &setting);
+    let interleaved = plan.campaign.design.arrangement == Arrangement::Interleaved;
+    Load {
+        case: case.case.name.clone(),
+        arm: plan.campaign.arms[arm].name.clone(),
+        repeats: u32::try_from(rows.len()).unwrap_or(u32::MAX),
+        intended_pps: case.case.traffic.rate_pps,
+        offered_pps: offered(&rows),
+        delivered_pps: if interleaved { None } else { delivered(&rows) },
+        accepted: totals.accepted,
+        unique: totals.unique,
+        lost: totals.lost,
+        loss_ratio: loss_ratio(totals.lost, totals.accepted).map(round12),
+        loss_upper95: graded.upper95.map(round12),
+        worst_upper95: worst_bound(&rows),
+        rule_ok: graded.rule_ok == Some(true),
+        lost_at: lost_at(&rows),
+        unexplained: totals.unexplained,
+        duplicate: sum(&rows, |row| {
+            metrics::receiver(row).map(|r| r.copies.duplicate)
+        }),
+        reordered: sum(&rows, |row| metrics::receiver(row).map(|r| r.reordered)),
+        foreign: sum(&rows, |row| {
+            metrics::receiver(row).map(|r| r.copies.foreign + r.copies.stale + r.copies.corrupt)
+        }),
+        bounds: if graded.at_least {
+            vec!["at_least".into()]
+        } else {
+            Vec::new()
+        },
+        verdict: verdict(graded.verdict),
+        reasons: graded
+            .reasons
+            .iter()
+            .map(|reason| reason.name().to_owned())
+            .collect(),
+        flags: flags(&rows, graded.low_information),
+    }
+}
+
+fn repeat<'a>(
+    plan: &Plan,
+    case: &CaseRows<'_>,
+    row: &TrialRecord,
+    blocks: &'a [(u64, u64)],
+) -> Option<Repeat<'a>> {
+    let ledger = row.ledger.as_ref()?;
+    let tally = metrics::tally(row)?;
+    let generator = row.generator.as_ref()?;
+    let scheduled = float(generator.scheduled_ns);
+    Some(Repeat {
+        planned: tally.planned,
+        accepted: ledger.accepted,
+        lost: Lost::Unique(ledger.unique),
+        blocks,
+        intended_pps: float(row.intended_pps),
+        offered_pps: metrics::offered_pps(row)?,
+        sender: Sender {
+            dropped: tally.planned.saturating_sub(tally.accepted),
+            burst_exceeded: generator.longest_burst > u64::from(case.case.traffic.max_burst),
+            stretch_exceeded: float(generator.shifted_ns) > tolerance(plan) * scheduled,
+        },
+        backlog_grows: row.flags.contains(&Flag::BacklogGrows),
+        invalid: matches!(ledger.state, LedgerState::Invalid { .. }),
+    })
+}
+
+/// Lost and accepted by twentieth of the planned numbers. Only when every planned datagram was
+/// accepted: else the accepted ones of a twentieth are not known.
+fn time_blocks(row: &TrialRecord) -> Vec<(u64, u64)> {
+    let (Some(tally), Some(report)) = (metrics::tally(row), metrics::receiver(row)) else {
+        return Vec::new();
+    };
+    let parts = report.residence.len() as u64;
+    if tally.accepted != tally.planned || parts == 0 {
+        return Vec::new();
+    }
+    let flows = tally.accepted_per_flow.iter();
+    let planned = |part: u64| -> u64 {
+        // Numbers s of a flow of n with s * parts / n, rounded down, equal to `part`.
+        flows
+            .clone()
+            .map(|n| (n * (part + 1)).div_ceil(parts) - (n * part).div_ceil(parts))
+            .sum()
+    };
+    (0..parts)
+        .zip(&report.residence)
+        .map(|(part, seen)| (planned(part).saturating_sub(seen.count), planned(part)))
+        .collect()
+}
+
+fn offered(rows: &[&TrialRecord]) -> Option<f64> {
+    let tallies: Vec<_> = rows.iter().filter_map(|row| metrics::tally(row)).collect();
+    let accepted: u64 = tallies.iter().map(|tally| tally.accepted).sum();
+    let sending: u64 = tallies.iter().map(|tally| tally.sending_ns).sum();
+    (sending > 0).then(|| round12(float(accepted) * 1e9 / float(sending)))
+}
+
+/// Unique over first to last consumption, over all trials.
+fn delivered(rows: &[&TrialRecord]) -> Option<f64> {
+    let reports: Vec<_> = rows
+        .iter()
+        .filter_map(|row| metrics::receiver(row))
+        .collect();
+    let unique: u64 = reports.iter().map(|report| report.copies.unique).sum();
+    let spans: Option<Vec<u64>> = reports
+        .iter()
+        .map(|report| Some(report.last_ns? - report.first_ns?))
+        .collect();
+    let span: u64 = spans?.iter().sum();
+    (span > 0).then(|| round12(float(unique) * 1e9 / float(span)))
+}
+
+fn worst_bound(rows: &[&TrialRecord]) -> Option<f64> {
+    rows.iter()
+        .filter_map(|row| row.ledger.as_ref())
+        .map(|ledger| {
+            let lost = float(ledger.lost.max(0).unsigned_abs());
+            proportion::upper_bound(lost, float(ledger.accepted), 0.95)
+        })
+        .collect::<Option<Vec<f64>>>()?
+        .into_iter()
+        .max_by(f64::total_cmp)
+        .map(round12)
+}
+
+/// Sums the stages of all trials; a stage unknown in one trial is unknown in the sum.
+fn lost_at(rows: &[&TrialRecord]) -> BTreeMap<Stage, Option<Share>> {
+    let ledgers: Vec<&Ledger> = rows.iter().filter_map(|row| row.ledger.as_ref()).collect();
+    let mut stages: BTreeMap<Stage, Option<Share>> = BTreeMap::new();
+    for (stage, share) in ledgers.iter().flat_map(|ledger| &ledger.lost_at) {
+        let sum = stages.entry(*stage).or_insert(Some(Share::Count(0)));
+        *sum = sum.and_then(|sum| share.map(|share| add(sum, share)));
+    }
+    stages
+}
+
+fn add(one: Share, other: Share) -> Share {
+    let ends = |share| match share {
+        Share::Count(count) => (count, count),
+        Share::Range { min, max } => (min, max),
+    };
+    let ((a, b), (c, d)) = (ends(one), ends(other));
+    let (min, max) = (a + c, b + d);
+    if min == max {
+        Share::Count(min)
+    } else {
+        Share::Range { min, max }
+    }
+}
+
+fn flags(rows: &[&TrialRecord], low_information: bool) -> Vec<Flag> {
+    let mut flags: Vec<Flag> = rows
+        .iter()
+        .flat_map(|row| row.flags.iter().copied())
+        .collect();
+    if low_information {
+        flags.push(Flag::LowInformation);
+    }
+    flags.sort_unstable();
+    flags.dedup();
+    flags
+}
+
+fn sum(rows: &[&TrialRecord], count: impl Fn(&TrialRecord) -> Option<u64>) -> u64 {
+    rows.iter().filter_map(|row| count(row)).sum()
+}
+
+fn verdict(verdict: loss::LoadVerdict) -> LoadVerdict {
+    LoadVerdict::ALL
+        .into_iter()
+        .find(|ours| ours.name() == verdict.name())
+        .expect("a test compares both lists")
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of a campaign are below 2^53"
+)]
+fn float(value: u64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_lists_of_verdicts_have_the_same_words() {
+        use loss::LoadVerdict as L;
+        for theirs in [
+            L::Pass,
+            L::Fail,
+            L::Inconclusive,
+            L::GeneratorLimited,
+            L::CoupledLimit,
+            L::PathVariable,
+            L::Invalid,
+        ] {
+            assert_eq!(verdict(theirs).name(), theirs.name());
+        }
+    }
+
+    #[test]
+    fn the_middle_of_even_and_odd() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn shares_add_up_and_unknown_stays_unknown() {
+        assert_eq!(add(Share::Count(1), Share::Count(2)), Share::Count(3));
+        assert_eq!(
+            add(Share::Count(1), Share::Range { min: 0, max: 2 }),
+            Share::Range { min: 1, max: 3 }
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! The value of a metric in one trial, from its row alone. A value that cannot be had is `None`.
+
+use wiretrial_contract::control::GroupName;
+use wiretrial_contract::metric::Metric;
+use wiretrial_contract::record::{Delivery, TrialRecord};
+use wiretrial_contract::report::{GroupTally, ReceiverReport};
+
+/// The value of `metric` in the trial of `row`, in the metric's unit.
+#[must_use]
+pub fn value(metric: Metric, row: &TrialRecord) -> Option<f64> {
+    match metric {
+        Metric::ProcessCpuNsPerPacket => process(row),
+        Metric::SendCallNsPerPacket => send_call(tally(row)?),
+        Metric::CaptureKernelNsPerPacket => kernel(row),
+        Metric::CaptureCostNsPerPacket => Some(process(row)? + kernel(row)?),
+        Metric::PeakRssBytes => receiver(row)?.peak_rss_bytes.map(float),
+        Metric::ElapsedNsPerUnit | Metric::UnitsPerSecond | Metric::MaxSustainedPps => None,
+    }
+}
+
+/// The tally of this row's own arm.
+#[must_use]
+pub fn tally(row: &TrialRecord) -> Option<&GroupTally> {
+    group(row, &GroupName::Arm(row.arm.clone()))
+}
+
+/// What the built-in receiver reported.
+#[must_use]
+pub fn receiver(row: &TrialRecord) -> Option<&ReceiverReport> {
+    match row.delivery.as_ref()? {
+        Delivery::Sequences(report) => Some(report),
+        Delivery::Count { .. } => None,
+    }
+}
+
+/// Offered load, packets per second: accepted over the measured sending time.
+#[must_use]
+pub fn offered_pps(row: &TrialRecord) -> Option<f64> {
+    tally(row)?.offered_pps()
+}
+
+fn process(row: &TrialRecord) -> Option<f64> {
+    let report = receiver(row)?;
+    per(float(report.process_cpu_ns?), report.copies.unique)
+}
+
+/// Send calls of this arm less those to the control port, which no capture sees.
+fn kernel(row: &TrialRecord) -> Option<f64> {
+    Some(send_call(tally(row)?)? - send_call(group(row, &GroupName::Control)?)?)
+}
+
+fn send_call(tally: &GroupTally) -> Option<f64> {
+    per(float(tally.send_call_ns), tally.accepted)
+}
+
+fn group<'a>(row: &'a TrialRecord, name: &GroupName) -> Option<&'a GroupTally> {
+    row.generator
+        .as_ref()?
+        .groups
+        .iter()
+        .find(|group| group.name == *name)
+}
+
+fn per(value: f64, count: u64) -> Option<f64> {
+    (count > 0).then(|| value / float(count))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts and times of one trial are below 2^53"
+)]
+fn float(value: u64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::samples;
+    use wiretrial_contract::record::TrialRecord;
+
+    fn row() -> TrialRecord {
+        let control = GroupTally {
+            name: GroupName::Control,
+            send_call_ns: 20_000_000,
+            ..samples::tally()
+        };
+        TrialRecord {
+            generator: Some(samples::generator(vec![samples::tally(), control])),
+            ..samples::row(0)
+        }
+    }
+
+    /// 3 ms of CPU and 60 ms in send calls for 20,000 packets, 20 ms in those to the control port.
+    #[test]
+    fn costs_by_hand() {
+        let value = |metric| value(metric, &row()).unwrap();
+        let close = |one: f64, other: f64| assert!((one - other).abs() < 1e-9, "{one} {other}");
+        close(value(Metric::ProcessCpuNsPerPacket), 150.0);
+        close(value(Metric::SendCallNsPerPacket), 3000.0);
+        close(value(Metric::CaptureKernelNsPerPacket), 2000.0);
+        close(value(Metric::CaptureCostNsPerPacket), 2150.0);
+        close(offered_pps(&row()).unwrap(), 20_000.0);
+    }
+
+    #[test]
+    fn without_a_control_port_there_is_no_capture_cost() {
+        let mut row = row();
+        row.generator.as_mut().unwrap().groups.pop();
+        assert_eq!(value(Metric::CaptureCostNsPerPacket, &row), None);
+        assert!(value(Metric::ProcessCpuNsPerPacket, &row).is_some());
+    }
+
+    #[test]
+    fn nothing_delivered_is_no_value() {
+        let mut row = row();
+        let Some(Delivery::Sequences(report)) = &mut row.delivery else {
+            panic!()
+        };
+        report.copies.unique = 0;
+        assert_eq!(value(Metric::ProcessCpuNsPerPacket, &row), None);
+    }
+}

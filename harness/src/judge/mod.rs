@@ -1,0 +1,147 @@
+//! Plan and rows in, analysis out. Pure: no files, clocks or printing.
+//!
+//! The rule was sealed with the plan; nothing here can be set after the data are in. Only pairs
+//! whose members both ran and passed every guard are in an estimate.
+
+mod gates;
+mod limits;
+mod loads;
+pub mod metrics;
+mod paired;
+mod validity;
+
+pub use gates::exit_code;
+
+use wiretrial_contract::analysis::{ANALYSIS_SCHEMA, Analysis, Answer, Conditions, Verdict};
+use wiretrial_contract::plan::{Case, Plan};
+use wiretrial_contract::record::{Phase, TrialRecord};
+use wiretrial_reports::answer;
+
+use crate::trial::conduct::counts;
+use crate::trial::next::{Next, by_pair, next};
+
+/// What identifies the evidence that is judged.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// SHA-256 of `plan.json`.
+    pub plan_sha256: String,
+    /// SHA-256 of `trials.jsonl`.
+    pub rows_sha256: String,
+    /// First four digits of the host class.
+    pub host_class: String,
+    /// Words for the host.
+    pub host: String,
+}
+
+/// The rows of one case: the pairs that count, and all of them.
+struct CaseRows<'a> {
+    case: &'a Case,
+    /// Pairs in the estimate, baseline and candidate, in the order in which they ran.
+    pairs: Vec<[TrialRecord; 2]>,
+    /// Every row.
+    all: Vec<TrialRecord>,
+}
+
+impl CaseRows<'_> {
+    fn counted(&self) -> impl Iterator<Item = &TrialRecord> {
+        self.pairs.iter().flatten()
+    }
+
+    /// Counted rows of one arm.
+    fn of_arm(&self, arm: usize) -> impl Iterator<Item = &TrialRecord> {
+        self.pairs.iter().map(move |pair| &pair[arm])
+    }
+}
+
+/// Judges the rows of a sealed plan.
+#[must_use]
+pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analysis {
+    let cases: Vec<CaseRows<'_>> = plan
+        .campaign
+        .cases
+        .iter()
+        .map(|case| rows_of(plan, case, rows))
+        .collect();
+    let exhausted = matches!(next(plan, rows), Next::Exhausted { .. });
+    let comparisons: Vec<_> = cases
+        .iter()
+        .flat_map(|case| paired::comparisons(plan, case, exhausted))
+        .collect();
+    let loads: Vec<_> = cases
+        .iter()
+        .flat_map(|case| loads::of_case(plan, case))
+        .collect();
+    let verdict = paired::worst(&comparisons);
+    let (class, class_reasons) = limits::class(plan, &cases);
+    let mut analysis = Analysis {
+        schema: ANALYSIS_SCHEMA.into(),
+        campaign: plan.campaign.name.clone(),
+        kind: "paired".into(),
+        question: plan.campaign.question.clone(),
+        plan_sha256: identity.plan_sha256.clone(),
+        rows_sha256: identity.rows_sha256.clone(),
+        answer: Answer {
+            word: String::new(),
+            text: String::new(),
+        },
+        verdict: verdict.unwrap_or(Verdict::Incomplete),
+        gates: vec![gates::no_regression(&comparisons)],
+        comparisons,
+        loads,
+        validity: validity::checks(plan, &cases, rows),
+        limitations: limits::limitations(plan, &cases),
+        class,
+        class_reasons,
+        conditions: conditions(plan, rows, identity),
+    };
+    let margin = plan.campaign.design.margin;
+    for comparison in &mut analysis.comparisons {
+        comparison.statement = answer::statement(comparison, margin);
+    }
+    analysis.answer = answer::answer(&analysis.comparisons, &analysis.loads, margin);
+    analysis
+}
+
+fn rows_of<'a>(plan: &'a Plan, case: &'a Case, rows: &[TrialRecord]) -> CaseRows<'a> {
+    let all: Vec<TrialRecord> = rows
+        .iter()
+        .filter(|row| row.case == case.name && row.phase == Phase::Confirm)
+        .cloned()
+        .collect();
+    let baseline = &plan.campaign.arms[0].name;
+    let pairs = by_pair(&all)
+        .into_values()
+        .filter(|rows| counts(rows))
+        .filter_map(|mut rows| {
+            rows.sort_by_key(|row| row.arm != *baseline);
+            <[TrialRecord; 2]>::try_from(rows).ok()
+        })
+        .collect();
+    CaseRows { case, pairs, all }
+}
+
+fn conditions(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Conditions {
+    let pairs = by_pair(rows);
+    let done = pairs.values().filter(|rows| counts(rows)).count() as u64;
+    let campaign = &plan.campaign;
+    Conditions {
+        version: plan.version.clone(),
+        seed: plan.seed.to_string(),
+        isolation: plan.isolation,
+        arrangement: campaign.design.arrangement,
+        topology: "loopback".into(),
+        host_class: identity.host_class.clone(),
+        host: identity.host.clone(),
+        margin: campaign.design.margin,
+        primary: campaign.design.primary,
+        pairs_planned: campaign.design.pairs,
+        attempt: plan.attempt,
+        sending: campaign.cases.iter().map(limits::sending).collect(),
+        treatment: limits::treatment(campaign),
+        pairs_total: plan.pairs.len() as u64,
+        pairs_done: done,
+        pairs_voided: pairs.len() as u64 - done,
+        sender_cpus: plan.placement.senders.clone(),
+        receiver_cpu: plan.placement.receiver,
+    }
+}

@@ -1,0 +1,285 @@
+//! Candidate against baseline: one comparison per metric, the primary one with a verdict.
+
+use wiretrial_contract::analysis::{self, Comparison, Verdict, round12};
+use wiretrial_contract::metric::Metric;
+use wiretrial_contract::plan::Plan;
+use wiretrial_contract::record::{Flag, GuardName, LedgerState, Outcome, TrialRecord};
+use wiretrial_stats::interval::{self, Enumerate, Limits, Scale};
+use wiretrial_stats::proportion;
+use wiretrial_stats::random::{Purpose, stream_seed};
+use wiretrial_stats::verdict::{self as rule, Findings, Guards, Question, Reason};
+
+use super::metrics;
+use super::{CaseRows, loads};
+
+/// One comparison per metric of a case, the primary first.
+pub(super) fn comparisons(plan: &Plan, case: &CaseRows<'_>, exhausted: bool) -> Vec<Comparison> {
+    let primary = plan.campaign.design.primary;
+    let rest = Metric::LIVE.into_iter().filter(|metric| *metric != primary);
+    std::iter::once(primary)
+        .chain(rest)
+        .map(|metric| comparison(plan, case, metric, exhausted))
+        .collect()
+}
+
+/// The worst verdict of the comparisons that decide.
+pub(super) fn worst(comparisons: &[Comparison]) -> Option<Verdict> {
+    const WORST_FIRST: [Verdict; 11] = [
+        Verdict::Invalid,
+        Verdict::Incomplete,
+        Verdict::AsymmetricFailures,
+        Verdict::Unstable,
+        Verdict::NotComparable,
+        Verdict::RegressedWorthwhile,
+        Verdict::Regressed,
+        Verdict::Inconclusive,
+        Verdict::Equivalent,
+        Verdict::Improved,
+        Verdict::ImprovedWorthwhile,
+    ];
+    WORST_FIRST.into_iter().find(|worst| {
+        comparisons
+            .iter()
+            .any(|comparison| comparison.verdict == Some(*worst))
+    })
+}
+
+fn comparison(plan: &Plan, case: &CaseRows<'_>, metric: Metric, exhausted: bool) -> Comparison {
+    let design = &plan.campaign.design;
+    let primary = metric == design.primary;
+    let values: Option<Vec<[f64; 2]>> = case
+        .pairs
+        .iter()
+        .map(|[baseline, candidate]| {
+            Some([
+                metrics::value(metric, baseline)?,
+                metrics::value(metric, candidate)?,
+            ])
+        })
+        .collect();
+    let known = values.is_some();
+    let values = values.unwrap_or_default();
+    let (baseline, candidate): (Vec<f64>, Vec<f64>) =
+        values.iter().map(|[one, other]| (*one, *other)).unzip();
+    let seed = stream_seed(Purpose::Bootstrap, &case.case.name, plan.seed.0);
+    let enumerate = if primary {
+        Enumerate::Yes
+    } else {
+        Enumerate::No
+    };
+    let compared = interval::compare(Scale::Ratio, &baseline, &candidate, seed, enumerate).ok();
+
+    let mut out = Comparison {
+        case: case.case.name.clone(),
+        metric,
+        unit: metric.unit().into(),
+        direction: metric.direction(),
+        primary,
+        pairs: u32::try_from(values.len()).unwrap_or(u32::MAX),
+        values: values.iter().map(|pair| pair.map(round12)).collect(),
+        mean_baseline: mean(&baseline),
+        mean_candidate: mean(&candidate),
+        ratio: None,
+        change: None,
+        percentile: analysis::Interval::default(),
+        decision: analysis::Interval::default(),
+        exact: None,
+        expanded: analysis::Interval::default(),
+        delta_t: analysis::Interval::default(),
+        geo_ratio: None,
+        median_ratio: None,
+        sd_log: None,
+        se_log: None,
+        leave_one_out: None,
+        index_sha256: None,
+        verdict: None,
+        reasons: Vec::new(),
+        flags: Vec::new(),
+        statement: String::new(),
+    };
+    if let Some(compared) = &compared {
+        fill(&mut out, compared);
+    }
+    if primary {
+        let mut guards = guards(plan, case, exhausted);
+        // A ratio needs a cost above zero in every pair; with none of the pairs there is no value
+        // to be above zero.
+        if compared.is_none() && (!known || !values.is_empty()) {
+            guards.invalid = guards.invalid.or(Some(Reason::NotPositive));
+        }
+        let left_out =
+            interval::leave_one_out(Scale::Ratio, &baseline, &candidate, seed).unwrap_or_default();
+        judge(
+            &mut out,
+            &guards,
+            compared.as_ref(),
+            &left_out,
+            design.margin,
+        );
+    }
+    out
+}
+
+fn judge(
+    out: &mut Comparison,
+    guards: &Guards,
+    compared: Option<&interval::Comparison>,
+    left_out: &[Limits],
+    margin: Option<f64>,
+) {
+    let decision = compared
+        .and_then(|compared| compared.intervals.as_ref().ok())
+        .map(|all| &all.decision);
+    let judgement = rule::judge(
+        guards,
+        &Findings {
+            decision,
+            leave_one_out: left_out,
+            mean_typical_split: compared.is_some_and(|c| c.mean_typical_split(margin)),
+            deterministic: compared.is_some_and(|c| c.deterministic),
+        },
+        &Question::new(Scale::Ratio, margin),
+    );
+    out.verdict = Some(verdict(judgement.verdict));
+    out.reasons = judgement
+        .reasons
+        .iter()
+        .map(|reason| reason.name().to_owned())
+        .collect();
+    out.flags = judgement
+        .flags
+        .iter()
+        .filter_map(|flag| flag_named(flag.name()))
+        .collect();
+}
+
+fn fill(out: &mut Comparison, compared: &interval::Comparison) {
+    out.ratio = compared.ratio.map(round12);
+    out.change = compared.ratio.map(|ratio| round12(ratio - 1.0));
+    out.geo_ratio = compared.geo_ratio.map(round12);
+    out.median_ratio = Some(round12(compared.median_pair));
+    out.sd_log = (compared.pairs > 1).then(|| round12(compared.pair_sd));
+    out.se_log = compared.se.map(round12);
+    out.leave_one_out = compared
+        .leave_one_out
+        .map(|range| [round12(range.lo), round12(range.hi)]);
+    if let Ok(all) = &compared.intervals {
+        out.percentile = limits(&all.percentile);
+        out.expanded = all.expanded.as_ref().map(limits).unwrap_or_default();
+        out.delta_t = limits(&all.delta_t);
+        out.decision = limits(&all.decision);
+        out.exact = all.exact.as_ref().map(limits);
+        out.index_sha256 = Some(all.index_sha256.clone());
+    }
+}
+
+fn guards(plan: &Plan, case: &CaseRows<'_>, exhausted: bool) -> Guards {
+    let design = &plan.campaign.design;
+    let short = case.pairs.len() < design.pairs as usize;
+    let broken = case.counted().any(|row| {
+        row.ledger
+            .as_ref()
+            .is_none_or(|l| matches!(l.state, LedgerState::Invalid { .. }))
+    });
+    let invalid = if short && exhausted {
+        Some(Reason::ReplacementsExhausted)
+    } else {
+        broken.then_some(Reason::CounterMismatch)
+    };
+    Guards {
+        incomplete: (short && !exhausted).then_some(Reason::Interrupted),
+        invalid,
+        asymmetric: asymmetric(case).then_some(Reason::VoidsOnOneArm),
+        not_comparable: not_comparable(plan, case),
+        unstable: None,
+        layout_sensitive: false,
+    }
+}
+
+fn not_comparable(plan: &Plan, case: &CaseRows<'_>) -> Option<Reason> {
+    if loads::unequal_work(case) {
+        return Some(Reason::UnequalWork);
+    }
+    loads::coupled_limit(plan, case).then_some(Reason::CoupledLimit)
+}
+
+/// Whether void trials gather on one arm. A trial counts as void here when it failed itself or one
+/// of its own guards did not pass; what a signal or the other member did is nobody's.
+fn asymmetric(case: &CaseRows<'_>) -> bool {
+    let voids = |arm: &str| {
+        let rows = case.all.iter().filter(|row| row.arm == arm);
+        rows.fold((0, 0), |(voids, all), row| {
+            (voids + u64::from(own_void(row)), all + 1)
+        })
+    };
+    proportion::voids_on_one_arm(voids("baseline"), voids("candidate"))
+}
+
+fn own_void(row: &TrialRecord) -> bool {
+    match &row.outcome {
+        Outcome::Ok => false,
+        Outcome::Failed { .. } => true,
+        Outcome::Voided => row
+            .guards
+            .iter()
+            .any(|guard| !guard.passed && guard.name != GuardName::Interrupted),
+    }
+}
+
+fn verdict(verdict: rule::Verdict) -> Verdict {
+    Verdict::ALL
+        .into_iter()
+        .find(|ours| ours.name() == verdict.name())
+        .expect("a test compares both lists")
+}
+
+fn flag_named(name: &str) -> Option<Flag> {
+    Flag::ALL.into_iter().find(|flag| flag.name() == name)
+}
+
+fn limits(limits: &Limits) -> analysis::Interval {
+    analysis::Interval {
+        lo95: Some(round12(limits.lo95)),
+        hi95: Some(round12(limits.hi95)),
+        lo90: Some(round12(limits.lo90)),
+        hi90: Some(round12(limits.hi90)),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few dozen pairs")]
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| round12(values.iter().sum::<f64>() / values.len() as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_lists_of_verdicts_have_the_same_words() {
+        use rule::Verdict as R;
+        for theirs in [
+            R::ImprovedWorthwhile,
+            R::Improved,
+            R::Equivalent,
+            R::Regressed,
+            R::RegressedWorthwhile,
+            R::Inconclusive,
+            R::Invalid,
+            R::Unstable,
+            R::AsymmetricFailures,
+            R::NotComparable,
+            R::Incomplete,
+        ] {
+            assert_eq!(verdict(theirs).name(), theirs.name());
+        }
+        for flag in [
+            "detectable",
+            "fragile",
+            "mean_typical_split",
+            "deterministic",
+        ] {
+            assert!(flag_named(flag).is_some(), "{flag}");
+        }
+    }
+}

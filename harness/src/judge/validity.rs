@@ -1,0 +1,125 @@
+//! Every identity and guard over all trials, each with both sides' numbers.
+
+use wiretrial_contract::analysis::Check;
+use wiretrial_contract::control::TopologyKind;
+use wiretrial_contract::plan::Plan;
+use wiretrial_contract::record::{GuardName, Ledger, TrialRecord};
+
+use super::CaseRows;
+use super::loads;
+
+/// The identities of all counted trials, then the guards of all trials, then how equal the arms'
+/// loads were.
+pub(super) fn checks(plan: &Plan, cases: &[CaseRows<'_>], rows: &[TrialRecord]) -> Vec<Check> {
+    let ledgers: Vec<&Ledger> = cases
+        .iter()
+        .flat_map(CaseRows::counted)
+        .filter_map(|row| row.ledger.as_ref())
+        .collect();
+    let mut checks = vec![
+        sets(&ledgers),
+        copies(&ledgers),
+        ring(&ledgers),
+        unexplained(&ledgers),
+    ];
+    checks.extend(GuardName::ALL.iter().filter_map(|name| guard(*name, rows)));
+    checks.extend(members(plan, cases));
+    checks
+}
+
+fn sets(ledgers: &[&Ledger]) -> Check {
+    let unique = total(ledgers, |l| l.unique);
+    let lost: i64 = ledgers.iter().map(|ledger| ledger.lost).sum();
+    Check {
+        name: "accepted = unique + lost".into(),
+        left: total(ledgers, |l| l.accepted).to_string(),
+        right: format!("{unique} + {lost}"),
+        holds: ledgers.iter().all(|ledger| ledger.lost >= 0),
+        trials: ledgers.len() as u64,
+    }
+}
+
+fn copies(ledgers: &[&Ledger]) -> Check {
+    let dropped = total(ledgers, |l| l.dropped.values().flatten().sum());
+    let unexplained: i64 = ledgers.iter().map(|ledger| ledger.unexplained).sum();
+    Check {
+        name: "copies in = delivered + dropped".into(),
+        left: total(ledgers, |l| l.copies_in).to_string(),
+        right: format!(
+            "{} + {dropped}, {unexplained} unexplained",
+            total(ledgers, |l| l.copies_delivered)
+        ),
+        holds: ledgers.iter().all(|ledger| ledger.unexplained == 0),
+        trials: ledgers.len() as u64,
+    }
+}
+
+fn ring(ledgers: &[&Ledger]) -> Check {
+    let checks: Vec<_> = ledgers
+        .iter()
+        .filter_map(|ledger| ledger.ring_check)
+        .collect();
+    let received: u64 = checks.iter().map(|check| check.received).sum();
+    let delivered: u64 = checks.iter().map(|check| check.delivered).sum();
+    let dropped: u64 = checks.iter().map(|check| check.dropped).sum();
+    Check {
+        name: "ps_recv = delivered + ps_drop".into(),
+        left: received.to_string(),
+        right: format!("{delivered} + {dropped}"),
+        holds: !checks.is_empty() && checks.iter().all(|check| check.holds()),
+        trials: checks.len() as u64,
+    }
+}
+
+fn unexplained(ledgers: &[&Ledger]) -> Check {
+    let worst = ledgers
+        .iter()
+        .map(|ledger| ledger.unexplained.unsigned_abs())
+        .max()
+        .unwrap_or(0);
+    Check {
+        name: "unexplained copies in any trial".into(),
+        left: worst.to_string(),
+        right: "0".into(),
+        holds: worst == 0,
+        trials: ledgers.len() as u64,
+    }
+}
+
+/// One guard over all trials it applied to; `None` when it applied to none.
+fn guard(name: GuardName, rows: &[TrialRecord]) -> Option<Check> {
+    let all: Vec<bool> = rows
+        .iter()
+        .flat_map(|row| &row.guards)
+        .filter(|guard| guard.name == name)
+        .map(|guard| guard.passed)
+        .collect();
+    let passed = all.iter().filter(|passed| **passed).count();
+    (!all.is_empty()).then(|| Check {
+        name: format!("guard {}", name.name()),
+        left: format!("{passed} passed"),
+        right: format!("{} checked", all.len()),
+        holds: passed == all.len(),
+        trials: all.len() as u64,
+    })
+}
+
+/// The members' offered loads: a guard elsewhere, a limit on the comparison where the sender does
+/// the receive work.
+fn members(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<Check> {
+    let TopologyKind::Loopback = plan.campaign.topology.kind;
+    let apart: Vec<f64> = cases.iter().flat_map(loads::members_apart).collect();
+    let largest = apart.iter().copied().max_by(f64::total_cmp)?;
+    let middle = loads::median(apart.clone())?;
+    Some(Check {
+        name: "members' offered loads apart, middle pair".into(),
+        left: format!("{:.3} % (largest {:.3} %)", middle * 100.0, largest * 100.0),
+        right: format!("at most {:.1} %", plan.rule.pair_offered * 100.0),
+        holds: !cases.iter().any(|case| loads::coupled_limit(plan, case)),
+        trials: apart.len() as u64 * 2,
+    })
+}
+
+fn total(ledgers: &[&Ledger], count: impl Fn(&Ledger) -> u64) -> u64 {
+    ledgers.iter().map(|ledger| count(ledger)).sum()
+}

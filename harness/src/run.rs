@@ -1,0 +1,161 @@
+//! The loop: next pair, its trials, their rows on disk, until the plan is done.
+
+use wiretrial_contract::control::GroupName;
+use wiretrial_contract::plan::{Plan, PlannedPair};
+use wiretrial_contract::record::{Outcome, Phase, TrialRecord};
+
+use crate::evidence::rows::Rows;
+use crate::failure::Failure;
+use crate::host::Host;
+use crate::trial::conduct::{self, Job, Setting};
+use crate::trial::next::{Next, next};
+
+/// Times a case is rehearsed before its rate counts as out of reach: one stall of the host is not
+/// a limit.
+const REHEARSALS: u32 = 3;
+/// Sending time of a rehearsal per group, ns.
+const REHEARSAL_NS: u64 = 100_000_000;
+/// Offered load a rehearsal must reach, as a ratio of the intended.
+const REHEARSAL_OFFERED: f64 = 0.98;
+
+/// How the loop ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// Every planned pair counts, or was replaced by one that does.
+    Finished,
+    /// A case ran out of replacements.
+    Exhausted,
+}
+
+/// Runs what is left of `plan`, adding to `rows` and `records`. `progress` is told after each pair.
+///
+/// # Errors
+///
+/// A signal came (the rows of the pair it ended are written first), or a row could not be written.
+pub fn run(
+    host: &mut dyn Host,
+    setting: &Setting<'_>,
+    plan: &Plan,
+    rows: &mut Rows,
+    records: &mut Vec<TrialRecord>,
+    progress: &mut dyn FnMut(&[TrialRecord]),
+) -> Result<End, Failure> {
+    loop {
+        let (planned, replaces) = match next(plan, records) {
+            Next::Finished => return Ok(End::Finished),
+            Next::Exhausted { .. } => return Ok(End::Exhausted),
+            Next::Run { planned, replaces } => (planned, replaces),
+        };
+        let job = Job {
+            planned: &planned,
+            phase: Phase::Confirm,
+            replaces,
+        };
+        let mut pair = conduct::pair(host, setting, &job);
+        if !pair.rows.is_empty() {
+            rows.append(&mut pair.rows)?;
+        }
+        records.append(&mut pair.rows);
+        if let Some(signal) = pair.stopped {
+            return Err(signal);
+        }
+        progress(records);
+    }
+}
+
+/// Runs every case once, briefly, before the plan is sealed: the protocol, the rights, the ports
+/// and whether the rate is within reach. Its rows are evidence of that and in no estimate.
+///
+/// # Errors
+///
+/// A trial failed (its own exit code), or a rate was not reached (exit 3).
+pub fn rehearse(
+    host: &mut dyn Host,
+    setting: &Setting<'_>,
+    plan: &Plan,
+    rows: &mut Rows,
+) -> Result<(), Failure> {
+    let mut number = 0;
+    for case in 0..plan.campaign.cases.len() {
+        let mut reached = Ok(());
+        for _ in 0..REHEARSALS {
+            let planned = rehearsal(plan, case, number);
+            number += 1;
+            let job = Job {
+                planned: &planned,
+                phase: Phase::Rehearsal,
+                replaces: None,
+            };
+            let mut pair = conduct::pair(host, setting, &job);
+            rows.append(&mut pair.rows)?;
+            if let Some(signal) = pair.stopped {
+                return Err(signal);
+            }
+            pair.rows.iter().try_for_each(ran)?;
+            reached = pair.rows.iter().try_for_each(offered);
+            if reached.is_ok() {
+                break;
+            }
+        }
+        reached?;
+    }
+    Ok(())
+}
+
+/// The plan of a rehearsal: the same campaign with short trials.
+#[must_use]
+pub fn rehearsal_plan(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    for case in &mut plan.campaign.cases {
+        case.traffic.duration_ns = REHEARSAL_NS.min(case.traffic.duration_ns);
+        case.traffic.warm_up_ns = 0;
+    }
+    plan.pairs = (0..plan.campaign.cases.len())
+        .map(|case| rehearsal(&plan, case, case as u64))
+        .collect();
+    plan
+}
+
+fn rehearsal(plan: &Plan, case: usize, pair: u64) -> PlannedPair {
+    let case = u32::try_from(case).expect("fewer cases");
+    let like = plan
+        .pairs
+        .iter()
+        .find(|planned| planned.case == case)
+        .expect("every case has a pair");
+    PlannedPair {
+        pair,
+        gap_ns: 0,
+        round: 0,
+        ..like.clone()
+    }
+}
+
+fn ran(row: &TrialRecord) -> Result<(), Failure> {
+    match &row.outcome {
+        Outcome::Failed { step, cause, code } => Err(Failure {
+            code: *code,
+            message: format!("rehearsal of case {}, step {step}: {cause}", row.case),
+        }),
+        Outcome::Ok | Outcome::Voided => Ok(()),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
+fn offered(row: &TrialRecord) -> Result<(), Failure> {
+    let name = GroupName::Arm(row.arm.clone());
+    let tally = row
+        .generator
+        .as_ref()
+        .and_then(|generator| generator.groups.iter().find(|group| group.name == name));
+    let Some(tally) = tally else { return Ok(()) };
+    let pps = tally.offered_pps().unwrap_or(0.0);
+    if pps >= REHEARSAL_OFFERED * row.intended_pps as f64 {
+        return Ok(());
+    }
+    Err(Failure::host(format!(
+        "rehearsal of case {}: {} was offered {pps:.0} of {} pps; lower traffic.rate-pps or raise \
+         traffic.batch or traffic.senders",
+        row.case, row.arm, row.intended_pps
+    )))
+}

@@ -1,0 +1,510 @@
+//! One session of running a campaign: the host is open, the executables are kept, the plan is
+//! sealed. A resumed campaign has several.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use wiretrial_contract::analysis::Analysis;
+use wiretrial_contract::clock;
+use wiretrial_contract::control::{Isolation, Role};
+use wiretrial_contract::digest::sha256;
+use wiretrial_contract::plan::{Campaign, Placement, Plan, Seed};
+use wiretrial_contract::record::TrialRecord;
+use wiretrial_contract::units::Family;
+
+use crate::campaign::{file, plan as sealing};
+use crate::evidence::environment::{self, Environment, HOST, pretty};
+use crate::evidence::folder::{self, ANALYSIS, Folder, PILOT, PLAN, RAW, ROOT};
+use crate::evidence::reports;
+use crate::evidence::rows::Rows;
+use crate::executables::{self, Found, Named};
+use crate::failure::Failure;
+use crate::host::{
+    Host, Interrupt, IsolationChoice, Launch, LocalHost, Setting as HostSetting, choose_placement,
+    class,
+};
+use crate::judge;
+use crate::run::{self, End};
+use crate::trial::conduct::{Programs, Setting};
+
+/// Interface of the loopback topology.
+const LOOPBACK: &str = "lo";
+
+/// What a session is started with, besides the campaign.
+#[derive(Debug)]
+pub struct Options {
+    /// How trials are kept apart from the host.
+    pub isolation: IsolationChoice,
+    /// Targets beyond private networks.
+    pub allowed_targets: Vec<IpAddr>,
+    /// Executables the user named.
+    pub named: Named,
+    /// The flag that ends every wait.
+    pub interrupt: Interrupt,
+}
+
+/// A sealed campaign that is being run.
+#[derive(Debug)]
+pub struct Session {
+    host: LocalHost,
+    plan: Plan,
+    plan_sha256: String,
+    programs: Programs,
+    folder: Folder,
+    rows: Rows,
+    records: Vec<TrialRecord>,
+    identity: (String, String),
+    allowed_targets: Vec<IpAddr>,
+    run_id: u64,
+    started_ns: u64,
+}
+
+/// The host, opened, with everything that is the same for a new and a resumed campaign.
+struct Opened {
+    host: LocalHost,
+    found: Found,
+    libpcap: Option<String>,
+    class: class::HostClass,
+}
+
+impl Session {
+    /// Opens the host, rehearses every arm and case, and seals the plan in a new folder: `out`, or
+    /// one below [`ROOT`].
+    ///
+    /// # Errors
+    ///
+    /// Nothing is left behind when the campaign compares a thing with itself, the folder exists
+    /// (exit 2), the host cannot run it or a rehearsal did not reach its rate (exit 3).
+    pub fn start(
+        campaign: Campaign,
+        seed: Seed,
+        out: Option<&Path>,
+        options: &Options,
+    ) -> Result<Self, Failure> {
+        if let Some(out) = out {
+            folder::refuse_existing(out)?;
+        }
+        let mut opened = Opened::open(options)?;
+        if file::identical_arms(&campaign) {
+            return Err(Failure::usage(format!(
+                "baseline and candidate are the same binary (sha256 {}...) with the same settings: \
+                 nothing to compare. --aa measures the floor on purpose",
+                &opened.found.receiver_sha256[..4]
+            )));
+        }
+        let root = Path::new(ROOT);
+        let isolation = opened.host.isolation();
+        let programs = opened.found.keep(campaign.arms.len(), isolation, root)?;
+        let placement = opened.place(&campaign);
+        opened.check_ports(&campaign)?;
+        let question = sealing::question_sha256(&campaign);
+        let plan = sealing::plan(sealing::Inputs {
+            earlier_plans: folder::earlier_plans(root, &campaign.name, &question),
+            campaign,
+            seed,
+            isolation,
+            placement,
+            binaries: binaries(&programs)?,
+        });
+        let bytes = pretty(&plan);
+        let plan_sha256 = sha256(&bytes);
+        let now = clock::realtime_ns();
+        let path = out.map_or_else(
+            || folder::default_path(root, &plan.campaign.name, now, &plan_sha256),
+            Path::to_owned,
+        );
+        let folder = Folder::create(&path)?;
+        let identity = (opened.class.digits().to_owned(), opened.class.words.clone());
+        let run_id = random()?;
+        let started_ns = clock::monotonic_ns();
+        let sealed = Self::rehearse(&mut opened, &plan, &programs, &folder, options, run_id)
+            .and_then(|()| {
+                opened.note_session(&folder, &mut Environment::new(), 0, None)?;
+                folder.write(PLAN, &bytes)?;
+                Rows::create(folder.path(), &plan_sha256)
+            });
+        let rows = match sealed {
+            Ok(rows) => rows,
+            Err(failure) => {
+                folder.discard();
+                return Err(failure);
+            }
+        };
+        Ok(Self {
+            host: opened.host,
+            plan,
+            plan_sha256,
+            programs,
+            folder,
+            rows,
+            records: Vec::new(),
+            identity,
+            allowed_targets: options.allowed_targets.clone(),
+            run_id,
+            started_ns,
+        })
+    }
+
+    /// Opens the evidence in `path` to run what is left of its plan.
+    ///
+    /// # Errors
+    ///
+    /// Another binary, isolation or host class than sealed (exit 2); a broken row before the last
+    /// (exit 5).
+    pub fn resume(path: &Path, options: &Options) -> Result<Self, Failure> {
+        let folder = Folder::open(path)?;
+        let (plan, plan_sha256) = folder.plan()?;
+        let resumed = Rows::resume(folder.path(), &plan_sha256)?;
+        let mut environment = Environment::read(&folder)?;
+        let options = &Options {
+            isolation: IsolationChoice::from(plan.isolation),
+            allowed_targets: options.allowed_targets.clone(),
+            named: options.named.clone(),
+            interrupt: options.interrupt.clone(),
+        };
+        let mut opened = Opened::open(options)?;
+        let programs =
+            opened
+                .found
+                .keep(plan.campaign.arms.len(), plan.isolation, Path::new(ROOT))?;
+        same_binaries(&plan, &binaries(&programs)?)?;
+        let class = (opened.class.sha256.clone(), opened.class.words.clone());
+        let sealed = environment
+            .sessions
+            .first()
+            .and_then(|s| s.classes.get(HOST));
+        if sealed != Some(&class) {
+            return Err(Failure::usage(format!(
+                "this host is {}, the campaign ran on {}; it can only go on there",
+                class.1,
+                sealed.map_or("another", |(_, words)| words)
+            )));
+        }
+        let placement = opened.place(&plan.campaign);
+        if placement != plan.placement {
+            return Err(Failure::usage(
+                "the CPUs this process may use are not those of the sealed plan; see taskset(1)",
+            ));
+        }
+        opened.check_ports(&plan.campaign)?;
+        opened.hold_control_port(&plan, &programs, options)?;
+        let torn = resumed.torn.as_ref().map(|bytes| bytes.len() as u64);
+        if let Some(bytes) = &resumed.torn {
+            folder.write(&format!("{RAW}/torn-{}", environment.sessions.len()), bytes)?;
+        }
+        opened.note_session(&folder, &mut environment, resumed.rows.count(), torn)?;
+        let gone_ns = resumed
+            .records
+            .iter()
+            .map(|row| row.ended_ns)
+            .max()
+            .unwrap_or(0);
+        Ok(Self {
+            host: opened.host,
+            plan_sha256,
+            programs,
+            rows: resumed.rows,
+            records: resumed.records,
+            identity: (opened.class.digits().to_owned(), opened.class.words.clone()),
+            allowed_targets: options.allowed_targets.clone(),
+            run_id: random()?,
+            started_ns: clock::monotonic_ns().saturating_sub(gone_ns),
+            plan,
+            folder,
+        })
+    }
+
+    fn rehearse(
+        opened: &mut Opened,
+        plan: &Plan,
+        programs: &Programs,
+        folder: &Folder,
+        options: &Options,
+        run_id: u64,
+    ) -> Result<(), Failure> {
+        opened.hold_control_port(plan, programs, options)?;
+        let rehearsal = run::rehearsal_plan(plan);
+        let bytes = pretty(&rehearsal);
+        folder.write(&format!("{PILOT}/{PLAN}"), &bytes)?;
+        let mut rows = Rows::create(&folder.path().join(PILOT), &sha256(&bytes))?;
+        let raw = folder.path().join(PILOT).join(RAW);
+        let setting = Setting {
+            campaign: &rehearsal.campaign,
+            rule: &rehearsal.rule,
+            placement: &rehearsal.placement,
+            programs,
+            interface: LOOPBACK,
+            run_id: run_id ^ 1,
+            seed: rehearsal.seed.0,
+            started_ns: clock::monotonic_ns(),
+            raw: &raw,
+            allowed_targets: &options.allowed_targets,
+        };
+        run::rehearse(&mut opened.host, &setting, &rehearsal, &mut rows)
+    }
+
+    /// Remarks about the host for the person who started it.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        self.host.notes()
+    }
+
+    /// The sealed plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// SHA-256 of the sealed plan.
+    #[must_use]
+    pub fn plan_sha256(&self) -> &str {
+        &self.plan_sha256
+    }
+
+    /// The evidence folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The rows so far.
+    #[must_use]
+    pub fn records(&self) -> &[TrialRecord] {
+        &self.records
+    }
+
+    /// Runs what is left of the plan. `progress` is told the rows after each pair.
+    ///
+    /// # Errors
+    ///
+    /// As [`run::run`].
+    pub fn run(&mut self, progress: &mut dyn FnMut(&[TrialRecord])) -> Result<End, Failure> {
+        let raw = self.folder.path().join(RAW);
+        let setting = Setting {
+            campaign: &self.plan.campaign,
+            rule: &self.plan.rule,
+            placement: &self.plan.placement,
+            programs: &self.programs,
+            interface: LOOPBACK,
+            run_id: self.run_id,
+            seed: self.plan.seed.0,
+            started_ns: self.started_ns,
+            raw: &raw,
+            allowed_targets: &self.allowed_targets,
+        };
+        run::run(
+            &mut self.host,
+            &setting,
+            &self.plan,
+            &mut self.rows,
+            &mut self.records,
+            progress,
+        )
+    }
+
+    /// Judges the rows and writes everything derived from them, the hashes last.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be written (exit 4).
+    pub fn finish(&self) -> Result<Analysis, Failure> {
+        let identity = judge::Identity {
+            plan_sha256: self.plan_sha256.clone(),
+            rows_sha256: sha256(&self.folder.read(crate::evidence::rows::FILE)?),
+            host_class: self.identity.0.clone(),
+            host: self.identity.1.clone(),
+        };
+        let analysis = judge::analyse(&self.plan, &self.records, &identity);
+        drop_empty(&self.folder.path().join(RAW));
+        drop_empty(&self.folder.path().join(PILOT).join(RAW));
+        self.folder.write(ANALYSIS, &pretty(&analysis))?;
+        for (name, bytes) in reports::render(&analysis) {
+            self.folder.write(&name, bytes.as_bytes())?;
+        }
+        self.folder.write_sums()?;
+        folder::link_latest(Path::new(ROOT), &self.folder)?;
+        Ok(analysis)
+    }
+}
+
+impl Opened {
+    fn open(options: &Options) -> Result<Self, Failure> {
+        let found = executables::find(&options.named)?;
+        let mut host = LocalHost::open(&HostSetting {
+            executable: Path::new("/proc/self/exe"),
+            receivers: &[&found.receiver],
+            isolation: options.isolation,
+            interrupt: options.interrupt.clone(),
+        })?;
+        // A receiver's hello says which libpcap it runs on.
+        let mut receiver = host.launch(&Launch {
+            role: Role::Receiver,
+            name: "receiver".into(),
+            program: found.receiver.clone(),
+            padding: 0,
+            stderr: PathBuf::from("/dev/null"),
+        })?;
+        let libpcap = receiver.hello().libpcap.clone();
+        receiver.end();
+        let class = class::of(host.facts(), libpcap.as_deref(), host.isolation(), None);
+        Ok(Self {
+            host,
+            found,
+            libpcap,
+            class,
+        })
+    }
+
+    /// Pins the harness and the agent to the senders' CPUs. Where that fails nothing is pinned.
+    fn place(&mut self, campaign: &Campaign) -> Placement {
+        let senders = campaign
+            .cases
+            .iter()
+            .map(|case| case.traffic.senders)
+            .max()
+            .unwrap_or(1);
+        let placement = choose_placement(&self.host.facts().cpus_allowed, senders);
+        if placement.receiver.is_some() && self.host.pin(&placement) {
+            placement
+        } else {
+            Placement {
+                senders: Vec::new(),
+                receiver: None,
+            }
+        }
+    }
+
+    fn check_ports(&self, campaign: &Campaign) -> Result<(), Failure> {
+        let address: IpAddr = match campaign.topology.family {
+            Family::Ipv4 => std::net::Ipv4Addr::LOCALHOST.into(),
+            Family::Ipv6 => std::net::Ipv6Addr::LOCALHOST.into(),
+        };
+        let arms = u16::try_from(campaign.arms.len()).expect("a handful of arms");
+        let first = campaign.topology.port;
+        let targets: Vec<SocketAddr> = (first..=first + arms)
+            .map(|port| SocketAddr::new(address, port))
+            .collect();
+        self.host.check_ports(&targets)
+    }
+
+    /// The agent holds the control port for the whole session.
+    fn hold_control_port(
+        &mut self,
+        plan: &Plan,
+        programs: &Programs,
+        options: &Options,
+    ) -> Result<(), Failure> {
+        let setting = Setting {
+            campaign: &plan.campaign,
+            rule: &plan.rule,
+            placement: &plan.placement,
+            programs,
+            interface: LOOPBACK,
+            run_id: 0,
+            seed: plan.seed.0,
+            started_ns: 0,
+            raw: Path::new("/dev/null"),
+            allowed_targets: &options.allowed_targets,
+        };
+        self.host.agent().sink(setting.control_target())
+    }
+
+    fn note_session(
+        &self,
+        folder: &Folder,
+        environment: &mut Environment,
+        rows_before: u64,
+        torn_bytes: Option<u64>,
+    ) -> Result<(), Failure> {
+        let mut facts = self.host.facts().clone();
+        let boot = facts.boot_id.as_ref().map(|id| sha256(id.as_bytes()));
+        environment::keep_private(folder, &mut facts)?;
+        environment.sessions.push(environment::Session {
+            began: clock::rfc3339(clock::realtime_ns()),
+            rows_before,
+            torn_bytes,
+            boot,
+            isolation: self.host.isolation(),
+            notes: self.host.notes().to_vec(),
+            hosts: BTreeMap::from([(HOST.to_owned(), facts)]),
+            classes: BTreeMap::from([(
+                HOST.to_owned(),
+                (self.class.sha256.clone(), self.class.words.clone()),
+            )]),
+            libpcap: self.libpcap.clone(),
+        });
+        environment.write(folder)
+    }
+}
+
+fn binaries(programs: &Programs) -> Result<BTreeMap<String, String>, Failure> {
+    let arms = ["receiver/baseline", "receiver/candidate"];
+    let mut all = BTreeMap::from([
+        ("harness".to_owned(), executables::own_sha256()?),
+        ("generator".to_owned(), programs.generator.sha256.clone()),
+    ]);
+    all.extend(
+        arms.iter()
+            .zip(&programs.receivers)
+            .map(|(arm, p)| ((*arm).to_owned(), p.sha256.clone())),
+    );
+    Ok(all)
+}
+
+fn same_binaries(plan: &Plan, now: &BTreeMap<String, String>) -> Result<(), Failure> {
+    match plan
+        .binaries
+        .iter()
+        .find(|(role, hash)| now.get(*role) != Some(hash))
+    {
+        None => Ok(()),
+        Some((role, hash)) => Err(Failure::usage(format!(
+            "{role} is not the executable the plan was sealed with (sha256 {}...); a campaign goes \
+             on with the same ones, or starts anew",
+            &hash[..8]
+        ))),
+    }
+}
+
+/// 64 bits from the kernel's generator (random(4)).
+fn random() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    fs::File::open("/dev/urandom")
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
+        .map_err(|error| Failure::host(format!("cannot read /dev/urandom: {error}")))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// A seed from the kernel's generator.
+///
+/// # Errors
+///
+/// It cannot be read (exit 3).
+pub fn random_seed() -> Result<Seed, Failure> {
+    random().map(Seed)
+}
+
+/// Removes the empty files that children who had nothing to say left.
+fn drop_empty(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry
+            .metadata()
+            .is_ok_and(|data| data.is_file() && data.len() == 0)
+        {
+            // An empty file that stays is hashed like any other.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+impl From<Isolation> for IsolationChoice {
+    fn from(isolation: Isolation) -> Self {
+        match isolation {
+            Isolation::Sandbox => Self::Sandbox,
+            Isolation::Netns => Self::Netns,
+            Isolation::None => Self::None,
+        }
+    }
+}

@@ -1,0 +1,625 @@
+//! The steps of a pair, in their one order: quiet, launch, prepare, probe, arm, send, drain, report.
+//!
+//! Interleaved, both members are alive and one generator alternates between their ports and the
+//! control port; sequential, the members run one after the other, each beside the control port. A
+//! step that fails ends the run and is written into the rows: nothing that was started is forgotten.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use wiretrial_contract::control::{
+    Done, FromChild, GeneratorPrepare, Group, GroupName, PROBE_ATTEMPTS, Ready, ReceiverPrepare,
+    Role, SourcePorts, Stop, ToChild, TopologyKind, TrialIdentity,
+};
+use wiretrial_contract::plan::{Arrangement, Campaign, Case, Placement, PlannedPair, Rule};
+use wiretrial_contract::record::{GuardName, Outcome, Phase, Step, TrialRecord};
+use wiretrial_contract::report::GroupTally;
+use wiretrial_contract::stamp::Form;
+use wiretrial_contract::units::{Family, FrameSize};
+
+use super::guards;
+use super::member::{Broken, Member, Shared};
+use crate::campaign::slices;
+use crate::failure::Failure;
+use crate::host::{Host, Launch, Process};
+
+const READY_LIMIT: Duration = Duration::from_secs(10);
+const SEEN_LIMIT: Duration = Duration::from_secs(2);
+const ARMED_LIMIT: Duration = Duration::from_secs(10);
+const REPORT_LIMIT: Duration = Duration::from_secs(10);
+/// What a wait for a step of known length allows on top.
+const STEP_SLACK: Duration = Duration::from_secs(5);
+/// What a child's own deadline allows beyond every wait above.
+const CHILD_SLACK_NS: u64 = 60_000_000_000;
+
+/// Source ports are drawn from here, below Linux's ephemeral range (ip_local_port_range starts at
+/// 32768), so that no other socket gets one by chance.
+const SOURCE_PORTS: std::ops::Range<u32> = 10_000..32_000;
+
+/// What stays the same over a campaign.
+#[derive(Debug)]
+pub struct Setting<'a> {
+    /// The campaign.
+    pub campaign: &'a Campaign,
+    /// Constants of the decision rule.
+    pub rule: &'a Rule,
+    /// CPUs of the processes.
+    pub placement: &'a Placement,
+    /// Executables.
+    pub programs: &'a Programs,
+    /// Interface to capture on.
+    pub interface: &'a str,
+    /// Random for this session of running.
+    pub run_id: u64,
+    /// Seed of the campaign.
+    pub seed: u64,
+    /// Start of the campaign's clock, `CLOCK_MONOTONIC` ns.
+    pub started_ns: u64,
+    /// Folder for what children say on standard error.
+    pub raw: &'a Path,
+    /// Targets the user allowed.
+    pub allowed_targets: &'a [IpAddr],
+}
+
+/// Executables of a campaign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Programs {
+    /// The generator.
+    pub generator: Program,
+    /// The receiver of each arm.
+    pub receivers: Vec<Program>,
+}
+
+/// One executable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Where it is.
+    pub path: PathBuf,
+    /// SHA-256 of its bytes when the plan was sealed.
+    pub sha256: String,
+}
+
+/// One pair to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    /// The pair.
+    pub planned: &'a PlannedPair,
+    /// When in the campaign.
+    pub phase: Phase,
+    /// The voided pair it replaces.
+    pub replaces: Option<u64>,
+}
+
+/// What running a pair gave: rows in launch order, and the signal that ended it early, if one came.
+#[derive(Debug)]
+pub struct PairRun {
+    /// One row a member that was started.
+    pub rows: Vec<TrialRecord>,
+    /// [`Failure::interrupted`], when that is why it ended.
+    pub stopped: Option<Failure>,
+}
+
+impl Setting<'_> {
+    pub(super) fn case(&self, job: &Job<'_>) -> &Case {
+        &self.campaign.cases[job.planned.case as usize]
+    }
+
+    pub(super) fn group_name(&self, arm: usize) -> GroupName {
+        GroupName::Arm(self.campaign.arms[arm].name.clone())
+    }
+
+    pub(super) fn interleaved(&self) -> bool {
+        self.campaign.design.arrangement == Arrangement::Interleaved
+    }
+
+    /// Whether the sender does the kernel's receive work.
+    pub(super) fn coupled(&self) -> bool {
+        matches!(self.campaign.topology.kind, TopologyKind::Loopback)
+    }
+
+    fn target(&self) -> IpAddr {
+        match self.campaign.topology.family {
+            Family::Ipv4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Family::Ipv6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        }
+    }
+
+    /// Port of an arm; the control port follows the last one.
+    fn port(&self, arm: usize) -> u16 {
+        self.campaign.topology.port + u16::try_from(arm).expect("a handful of arms")
+    }
+
+    /// The control port and its address.
+    #[must_use]
+    pub fn control_target(&self) -> SocketAddr {
+        SocketAddr::new(self.target(), self.port(self.campaign.arms.len()))
+    }
+}
+
+/// Runs one pair.
+pub fn pair(host: &mut dyn Host, setting: &Setting<'_>, job: &Job<'_>) -> PairRun {
+    let arms = job.planned.order.arms();
+    let mut run = if setting.interleaved() {
+        members(host, setting, job, &arms)
+    } else {
+        let mut run = members(host, setting, job, &arms[..1]);
+        if run.stopped.is_none() {
+            let second = members(host, setting, job, &arms[1..]);
+            run.rows.extend(second.rows);
+            run.stopped = second.stopped;
+        }
+        run
+    };
+    if !setting.coupled() {
+        guard_pair(setting, &mut run.rows);
+    }
+    run
+}
+
+/// Adds the guard on both members' offered loads.
+fn guard_pair(setting: &Setting<'_>, rows: &mut [TrialRecord]) {
+    let offered = |row: &TrialRecord| {
+        let name = GroupName::Arm(row.arm.clone());
+        row.generator
+            .as_ref()?
+            .groups
+            .iter()
+            .find(|g| g.name == name)
+            .and_then(GroupTally::offered_pps)
+    };
+    let [one, other] = rows else { return };
+    let Some(guard) = guards::pair_offered(setting.rule, offered(one), offered(other)) else {
+        return;
+    };
+    for row in rows {
+        if !guard.passed && row.outcome == Outcome::Ok {
+            row.outcome = Outcome::Voided;
+        }
+        row.guards.push(guard.clone());
+    }
+}
+
+/// Runs the members of `arms` together.
+fn members(host: &mut dyn Host, setting: &Setting<'_>, job: &Job<'_>, arms: &[usize]) -> PairRun {
+    let mut run = Run::new(setting, job, arms);
+    let broken = run.steps(host).err().map(|failure| run.broken(failure));
+    run.shared.ended_ns = host.now_ns();
+    let stopped = broken
+        .as_ref()
+        .filter(|broken| broken.failure == Failure::interrupted())
+        .map(|broken| broken.failure.clone());
+    // Before the first launch there is nothing to have a row of.
+    let began = run.members.iter().filter(|_| run.step > Step::Quiet);
+    let rows = began
+        .map(|member| member.row(setting, job, &run.shared, broken.as_ref()))
+        .collect();
+    run.end();
+    PairRun { rows, stopped }
+}
+
+/// Members that are alive together, with the generator that feeds them.
+struct Run<'a> {
+    setting: &'a Setting<'a>,
+    job: &'a Job<'a>,
+    members: Vec<Member>,
+    generator: Option<Box<dyn Process>>,
+    shared: Shared,
+    groups: Vec<Group>,
+    step: Step,
+    /// Member whose receiver is being spoken to.
+    speaking_to: Option<usize>,
+}
+
+impl<'a> Run<'a> {
+    fn new(setting: &'a Setting<'a>, job: &'a Job<'a>, arms: &[usize]) -> Self {
+        let members: Vec<Member> = arms
+            .iter()
+            .map(|arm| Member::new(*arm, identity(setting, job, *arm)))
+            .collect();
+        Self {
+            setting,
+            job,
+            groups: groups(setting, job, &members),
+            members,
+            generator: None,
+            shared: Shared {
+                generator_sha256: None,
+                generator: None,
+                window: None,
+                ended_ns: 0,
+            },
+            step: Step::Quiet,
+            speaking_to: None,
+        }
+    }
+
+    fn broken(&self, failure: Failure) -> Broken {
+        Broken {
+            step: self.step,
+            arm: self.speaking_to,
+            failure,
+        }
+    }
+
+    fn steps(&mut self, host: &mut dyn Host) -> Result<(), Failure> {
+        self.step = Step::Quiet;
+        let rest = self.setting.campaign.design.rest_ns + self.job.planned.gap_ns;
+        host.wait_quiet(Duration::from_nanos(rest), self.setting.rule.foreign_cpu)?;
+        self.launch(host)?;
+        self.prepare()?;
+        self.probe()?;
+        self.arm(host)?;
+        let done = self.send()?;
+        self.drain(host, &done)?;
+        self.report()
+    }
+
+    fn launch(&mut self, host: &mut dyn Host) -> Result<(), Failure> {
+        self.step = Step::Launch;
+        let padding = self.job.planned.padding;
+        for i in 0..self.members.len() {
+            let arm = self.members[i].arm;
+            self.speaking_to = Some(arm);
+            self.members[i].started_ns = host.now_ns();
+            let name = &self.setting.campaign.arms[arm].name;
+            self.members[i].process = Some(host.launch(&Launch {
+                role: Role::Receiver,
+                name: format!("receiver of {name}"),
+                program: self.setting.programs.receivers[arm].path.clone(),
+                padding,
+                stderr: self.setting.raw.join(format!("receiver-{name}.stderr")),
+            })?);
+        }
+        self.speaking_to = None;
+        let generator = host.launch(&Launch {
+            role: Role::Generator,
+            name: "generator".into(),
+            program: self.setting.programs.generator.path.clone(),
+            padding,
+            stderr: self.setting.raw.join("generator.stderr"),
+        })?;
+        self.shared.generator_sha256 = Some(generator.hello().sha256.clone());
+        self.generator = Some(generator);
+        Ok(())
+    }
+
+    fn prepare(&mut self) -> Result<(), Failure> {
+        self.step = Step::Prepare;
+        for i in 0..self.members.len() {
+            let prepare = self.receiver_prepare(&self.members[i]);
+            let ready = self.ask(i, &ToChild::PrepareReceiver(prepare), READY_LIMIT)?;
+            let FromChild::Ready(Ready::Receiver(ready)) = ready else {
+                return Err(self.unexpected(i, &ready));
+            };
+            let target = self.setting.target();
+            if !ready.addresses.contains(&target) {
+                return Err(Failure::host(format!(
+                    "{} has no address {target} on {}; nothing is sent to it",
+                    self.members[i].name(),
+                    ready.interface
+                )));
+            }
+            self.members[i].ready = Some(ready);
+        }
+        self.speaking_to = None;
+        let prepare = self.generator_prepare();
+        let generator = self.generator_mut();
+        generator.send(&ToChild::PrepareGenerator(prepare))?;
+        match generator.receive(READY_LIMIT)? {
+            FromChild::Ready(Ready::Generator(_)) => Ok(()),
+            other => Err(unexpected("generator", &other)),
+        }
+    }
+
+    /// Bursts of probe datagrams until every receiver has seen one.
+    fn probe(&mut self) -> Result<(), Failure> {
+        self.step = Step::Probe;
+        let mut unseen: Vec<usize> = (0..self.members.len()).collect();
+        for _ in 0..PROBE_ATTEMPTS {
+            self.speaking_to = None;
+            self.generator_mut().send(&ToChild::Probe)?;
+            let limit = SEEN_LIMIT / PROBE_ATTEMPTS;
+            let mut still = Vec::new();
+            for i in unseen {
+                self.speaking_to = Some(self.members[i].arm);
+                match self.members[i].process_mut().poll(limit)? {
+                    Some(FromChild::Seen) => (),
+                    None => still.push(i),
+                    Some(other) => return Err(self.unexpected(i, &other)),
+                }
+            }
+            unseen = still;
+            if unseen.is_empty() {
+                return Ok(());
+            }
+        }
+        let name = self.members[unseen[0]].name();
+        Err(Failure::evidence(format!(
+            "{name} saw none of the probe packets in {} s; is its filter right?",
+            SEEN_LIMIT.as_secs()
+        )))
+    }
+
+    fn arm(&mut self, host: &mut dyn Host) -> Result<(), Failure> {
+        self.step = Step::Arm;
+        for i in 0..self.members.len() {
+            match self.hear(i, ARMED_LIMIT)? {
+                FromChild::Armed => (),
+                other => return Err(self.unexpected(i, &other)),
+            }
+        }
+        self.speaking_to = None;
+        let ours: Vec<u32> = self
+            .members
+            .iter()
+            .filter_map(|member| member.process.as_ref())
+            .chain(&self.generator)
+            .map(|process| process.hello().pid)
+            .collect();
+        host.begin_window(&ours)
+    }
+
+    fn send(&mut self) -> Result<Done, Failure> {
+        self.step = Step::Send;
+        let limit = Duration::from_nanos(self.scheduled_ns() * 2) + STEP_SLACK;
+        let generator = self.generator_mut();
+        generator.send(&ToChild::Go)?;
+        match generator.receive(limit)? {
+            FromChild::Done(done) => Ok(done),
+            other => Err(unexpected("generator", &other)),
+        }
+    }
+
+    /// Tells every receiver at once what it must have, then waits for each.
+    fn drain(&mut self, host: &mut dyn Host, done: &Done) -> Result<(), Failure> {
+        self.step = Step::Drain;
+        for i in 0..self.members.len() {
+            let name = self.setting.group_name(self.members[i].arm);
+            let accepted = self
+                .groups
+                .iter()
+                .position(|group| group.name == name)
+                .and_then(|group| done.accepted.get(group))
+                .cloned()
+                .ok_or_else(|| Failure::evidence("generator ended without counts by flow"))?;
+            self.speaking_to = Some(self.members[i].arm);
+            self.members[i]
+                .process_mut()
+                .send(&ToChild::Stop(Stop { accepted }))?;
+        }
+        for i in 0..self.members.len() {
+            let drain = self.setting.case(self.job).receivers[self.members[i].arm].drain_limit_ns;
+            match self.hear(i, Duration::from_nanos(drain) + STEP_SLACK)? {
+                FromChild::Done(_) => (),
+                other => return Err(self.unexpected(i, &other)),
+            }
+        }
+        self.speaking_to = None;
+        self.shared.window = Some(host.end_window()?);
+        Ok(())
+    }
+
+    fn report(&mut self) -> Result<(), Failure> {
+        self.step = Step::Report;
+        match self.generator_mut().receive(REPORT_LIMIT)? {
+            FromChild::GeneratorReport(report) => self.shared.generator = Some(*report),
+            other => return Err(unexpected("generator", &other)),
+        }
+        for i in 0..self.members.len() {
+            match self.hear(i, REPORT_LIMIT)? {
+                FromChild::ReceiverReport(report) => self.members[i].report = Some(report),
+                other => return Err(self.unexpected(i, &other)),
+            }
+        }
+        self.speaking_to = None;
+        Ok(())
+    }
+
+    /// Ends every process, the generator first.
+    fn end(&mut self) {
+        let receivers = self
+            .members
+            .iter_mut()
+            .filter_map(|member| member.process.as_mut());
+        for process in self.generator.iter_mut().chain(receivers) {
+            process.end();
+        }
+    }
+
+    fn ask(&mut self, i: usize, message: &ToChild, limit: Duration) -> Result<FromChild, Failure> {
+        self.speaking_to = Some(self.members[i].arm);
+        let process = self.members[i].process_mut();
+        process.send(message)?;
+        process.receive(limit)
+    }
+
+    fn hear(&mut self, i: usize, limit: Duration) -> Result<FromChild, Failure> {
+        self.speaking_to = Some(self.members[i].arm);
+        self.members[i].process_mut().receive(limit)
+    }
+
+    fn generator_mut(&mut self) -> &mut dyn Process {
+        &mut **self
+            .generator
+            .as_mut()
+            .expect("launched before it is spoken to")
+    }
+
+    fn unexpected(&self, i: usize, message: &FromChild) -> Failure {
+        unexpected(&self.members[i].name(), message)
+    }
+
+    fn scheduled_ns(&self) -> u64 {
+        scheduled_ns(&self.groups, self.setting.case(self.job).traffic.rate_pps)
+    }
+
+    fn receiver_prepare(&self, member: &Member) -> ReceiverPrepare {
+        let case = self.setting.case(self.job);
+        let spec = &case.receivers[member.arm];
+        let name = self.setting.group_name(member.arm);
+        let group = self
+            .groups
+            .iter()
+            .find(|group| group.name == name)
+            .expect("every member has a group");
+        ReceiverPrepare {
+            interface: self.setting.interface.to_owned(),
+            family: self.setting.campaign.topology.family,
+            port: group.target.port(),
+            source_ports: group.source_ports,
+            identity: member.identity,
+            form: form(self.setting, case),
+            planned: slices::planned_per_flow(&group.slices, case.traffic.flows),
+            capture: spec.capture.clone(),
+            engine: spec.engine,
+            drain_limit_ns: spec.drain_limit_ns,
+            quiet_ns: (2 * spec.capture.timeout_ns).max(200_000_000),
+            deadline_ns: self.deadline_ns() + spec.drain_limit_ns,
+            cpu: self.setting.placement.receiver,
+        }
+    }
+
+    fn generator_prepare(&self) -> GeneratorPrepare {
+        let case = self.setting.case(self.job);
+        let traffic = &case.traffic;
+        GeneratorPrepare {
+            groups: self.groups.clone(),
+            rate_pps: traffic.rate_pps,
+            frame_size: traffic.frame_size,
+            form: form(self.setting, case),
+            method: traffic.method,
+            batch: traffic.batch,
+            senders: traffic.senders,
+            max_burst: traffic.max_burst,
+            deadline_ns: self.deadline_ns(),
+            cpus: self.setting.placement.senders.clone(),
+            allowed_targets: self.setting.allowed_targets.to_vec(),
+        }
+    }
+
+    fn deadline_ns(&self) -> u64 {
+        self.scheduled_ns() * 2 + CHILD_SLACK_NS
+    }
+}
+
+/// The groups of a run: one a member, then the control port.
+fn groups(setting: &Setting<'_>, job: &Job<'_>, members: &[Member]) -> Vec<Group> {
+    let case = setting.case(job);
+    let count = members.len() + 1;
+    let stretches = slices::draw(
+        &case.traffic,
+        count,
+        setting.seed,
+        &case.name,
+        job.planned.pair,
+    );
+    let names = members
+        .iter()
+        .map(|member| (setting.group_name(member.arm), member.arm));
+    let control = (GroupName::Control, setting.campaign.arms.len());
+    names
+        .chain([control])
+        .zip(stretches)
+        .map(|((name, arm), slices)| Group {
+            name,
+            target: SocketAddr::new(setting.target(), setting.port(arm)),
+            source_ports: source_ports(setting, job, arm, case.traffic.flows),
+            identity: identity(setting, job, arm),
+            slices,
+        })
+        .collect()
+}
+
+/// Ports that no trial shortly before has used: each pair moves on by what it needs.
+fn source_ports(setting: &Setting<'_>, job: &Job<'_>, arm: usize, flows: u16) -> SourcePorts {
+    let flows = u32::from(flows);
+    let groups = u32::try_from(setting.campaign.arms.len() + 1).expect("a handful of groups");
+    let room = SOURCE_PORTS.len() / (groups * flows) as usize;
+    let room = room.max(1) as u64;
+    let turn = (setting.run_id % room + job.planned.pair) % room;
+    let turn = u32::try_from(turn).expect("less than the number of ports");
+    let arm = u32::try_from(arm).expect("a handful of groups");
+    let first = SOURCE_PORTS.start + (turn * groups + arm) * flows;
+    SourcePorts {
+        first: u16::try_from(first).expect("inside the range"),
+        count: u16::try_from(flows).expect("was a u16"),
+    }
+}
+
+/// Identity of the datagrams of `arm`; the control port counts as the arm after the last.
+fn identity(setting: &Setting<'_>, job: &Job<'_>, arm: usize) -> TrialIdentity {
+    let trial = job.planned.pair * (setting.campaign.arms.len() as u64 + 1) + arm as u64;
+    TrialIdentity {
+        run_id: setting.run_id,
+        trial: u32::try_from(trial).expect("campaigns have fewer trials"),
+        nonce: nonce(setting.run_id, trial),
+    }
+}
+
+/// Random per trial as the run id is random per session: the high half of a SplitMix64 draw.
+fn nonce(run_id: u64, trial: u64) -> u32 {
+    let draw = wiretrial_stats::random::Stream::new(run_id).at(trial);
+    u32::try_from(draw >> 32).expect("32 bits are left")
+}
+
+fn form(setting: &Setting<'_>, case: &Case) -> Form {
+    FrameSize(case.traffic.frame_size)
+        .payload(setting.campaign.topology.family)
+        .and_then(Form::for_payload)
+        .expect("the campaign file was checked")
+}
+
+fn scheduled_ns(groups: &[Group], rate_pps: u64) -> u64 {
+    let ends = groups.iter().flat_map(|group| &group.slices).map(|slice| {
+        u128::from(slice.start_ns)
+            + u128::from(slice.packets) * 1_000_000_000 / u128::from(rate_pps)
+    });
+    u64::try_from(ends.max().unwrap_or(0)).unwrap_or(u64::MAX / 4)
+}
+
+fn unexpected(name: &str, message: &FromChild) -> Failure {
+    let kind = match message {
+        FromChild::Hello(_) => "hello",
+        FromChild::Ready(_) => "ready",
+        FromChild::Seen => "seen",
+        FromChild::Armed => "armed",
+        FromChild::Done(_) => "done",
+        FromChild::GeneratorReport(_) | FromChild::ReceiverReport(_) => "report",
+        FromChild::Error(_) => "error",
+    };
+    Failure::evidence(format!("{name} said {kind} out of turn"))
+}
+
+/// Whether a pair counts: both members ran and passed every guard.
+#[must_use]
+pub fn counts(rows: &[TrialRecord]) -> bool {
+    rows.len() == 2 && rows.iter().all(|row| row.outcome == Outcome::Ok)
+}
+
+/// Whether a signal ended a pair: no member failed, and one was cut short or never began.
+#[must_use]
+pub fn interrupted(rows: &[TrialRecord]) -> bool {
+    let failed = rows
+        .iter()
+        .any(|row| matches!(row.outcome, Outcome::Failed { .. }));
+    let cut = |row: &TrialRecord| {
+        row.guards
+            .iter()
+            .any(|g| g.name == GuardName::Interrupted && !g.passed)
+    };
+    !failed && (rows.len() < 2 || rows.iter().any(cut))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonces_differ_between_trials_and_sessions() {
+        let all: std::collections::BTreeSet<u32> = (0..100)
+            .flat_map(|trial| [nonce(1, trial), nonce(2, trial)])
+            .collect();
+        assert_eq!(all.len(), 200);
+    }
+}

@@ -1,0 +1,347 @@
+//! Where the datagrams of one trial went.
+//!
+//! Two identities. Sets decide: accepted = unique + lost, by number, exactly. Copies explain:
+//! what went in from armed to the end of the drain equals what was delivered plus what each stage
+//! dropped. Pure: counts in, ledger out. Every counter is a delta at its own width.
+
+use std::collections::BTreeMap;
+
+use wiretrial_contract::control::TopologyKind;
+use wiretrial_contract::record::{
+    HostCounters, HostWindow, Ledger, LedgerState, RingCheck, Share, Stage,
+};
+use wiretrial_contract::report::{GroupTally, ReceiverReport};
+
+/// The ledger of one trial of the built-in receiver.
+#[must_use]
+pub fn of_trial(
+    topology: TopologyKind,
+    interface: &str,
+    sent: &GroupTally,
+    seen: &ReceiverReport,
+    host: &HostWindow,
+) -> Ledger {
+    let copies = &seen.copies;
+    let beside = copies.duplicate
+        + copies.probe
+        + copies.filler
+        + copies.stale
+        + copies.foreign
+        + copies.corrupt;
+    let copies_in = sent.accepted + sent.warm_up_accepted + beside;
+    let copies_delivered = copies.total();
+    let dropped = dropped_by_stage(topology, interface, seen, host);
+    let known: u64 = dropped.values().flatten().sum();
+    let lost = signed(sent.accepted) - signed(copies.unique);
+    let unexplained = signed(copies_in) - signed(copies_delivered) - signed(known);
+    let ring_check = seen.pcap.map(|pcap| RingCheck {
+        received: pcap.received,
+        delivered: copies_delivered,
+        dropped: pcap.dropped,
+    });
+    // Copies that are in no total and were dropped hide a stage's share of the lost.
+    let hidden =
+        sent.warm_up_accepted.saturating_sub(copies.warm_up) + unexplained.min(0).unsigned_abs();
+    let state = state(sent, seen, unexplained, ring_check, beside);
+    Ledger {
+        accepted: sent.accepted,
+        unique: copies.unique,
+        lost,
+        copies_in,
+        copies_delivered,
+        lost_at: shares(&dropped, lost.max(0).unsigned_abs(), hidden),
+        dropped,
+        unexplained,
+        ring_check,
+        state,
+    }
+}
+
+/// Drops by stage. Only stages this topology has; a counter that could not be read is `None`.
+fn dropped_by_stage(
+    topology: TopologyKind,
+    interface: &str,
+    seen: &ReceiverReport,
+    host: &HostWindow,
+) -> BTreeMap<Stage, Option<u64>> {
+    let TopologyKind::Loopback = topology;
+    BTreeMap::from([
+        (Stage::Backlog, backlog(interface, &host.start, &host.end)),
+        (Stage::Ring, seen.pcap.map(|pcap| pcap.dropped)),
+    ])
+}
+
+/// The receiver end's rx_dropped less rx_nohandler: a full per-CPU backlog counts in rx_dropped,
+/// but so does, in rx_nohandler too, a frame that nobody wanted (Documentation/networking/statistics).
+/// Link statistics are 64 bits wide.
+fn backlog(interface: &str, start: &HostCounters, end: &HostCounters) -> Option<u64> {
+    let delta = |name: &str| -> Option<u64> {
+        let before = start.links.get(interface)?.get(name)?;
+        let after = end.links.get(interface)?.get(name)?;
+        Some(after.wrapping_sub(*before))
+    };
+    Some(delta("rx_dropped")?.saturating_sub(delta("rx_nohandler")?))
+}
+
+fn shares(
+    dropped: &BTreeMap<Stage, Option<u64>>,
+    lost: u64,
+    hidden: u64,
+) -> BTreeMap<Stage, Option<Share>> {
+    dropped
+        .iter()
+        .map(|(stage, count)| {
+            let share = count.map(|count| {
+                let (min, max) = (count.saturating_sub(hidden).min(lost), count.min(lost));
+                if min == max {
+                    Share::Count(min)
+                } else {
+                    Share::Range { min, max }
+                }
+            });
+            (*stage, share)
+        })
+        .collect()
+}
+
+fn state(
+    sent: &GroupTally,
+    seen: &ReceiverReport,
+    unexplained: i64,
+    ring_check: Option<RingCheck>,
+    beside: u64,
+) -> LedgerState {
+    if sent.accepted > sent.planned {
+        return invalid(format!(
+            "accepted {} of {} planned",
+            sent.accepted, sent.planned
+        ));
+    }
+    if seen.copies.unique > sent.accepted {
+        return invalid(format!(
+            "unique {} > accepted {}",
+            seen.copies.unique, sent.accepted
+        ));
+    }
+    if let Some(check) = ring_check.filter(|check| !check.holds()) {
+        let RingCheck {
+            received,
+            delivered,
+            dropped,
+        } = check;
+        return invalid(format!(
+            "ps_recv {received}, delivered {delivered} + ps_drop {dropped}"
+        ));
+    }
+    // Copies that do not count: they may sit in a drop counter without being among those put in.
+    let not_counted = sent.warm_up_accepted + sent.probe_accepted + beside;
+    match unexplained {
+        0 => LedgerState::Balanced,
+        1.. => LedgerState::Unexplained {
+            copies: unexplained.unsigned_abs(),
+        },
+        _ if unexplained.unsigned_abs() <= not_counted => LedgerState::Ambiguous {
+            copies: unexplained.unsigned_abs(),
+        },
+        _ => invalid(format!(
+            "drops exceed the missing copies by {}, and only {not_counted} copies do not count",
+            unexplained.unsigned_abs()
+        )),
+    }
+}
+
+fn invalid(cause: String) -> LedgerState {
+    LedgerState::Invalid { cause }
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).expect("datagram counts are bounded by the generator's caps")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::samples;
+    use proptest::prelude::*;
+    use wiretrial_contract::report::{Copies, PcapCounters};
+
+    fn window(rx_dropped: [u64; 2], rx_nohandler: [u64; 2]) -> HostWindow {
+        let at = |i: usize| HostCounters {
+            links: BTreeMap::from([(
+                "lo".to_owned(),
+                BTreeMap::from([
+                    ("rx_dropped".to_owned(), rx_dropped[i]),
+                    ("rx_nohandler".to_owned(), rx_nohandler[i]),
+                ]),
+            )]),
+            ..HostCounters::default()
+        };
+        HostWindow {
+            start: at(0),
+            end: at(1),
+            foreign_cpu_ns: None,
+        }
+    }
+
+    fn ledger(accepted: u64, warm_up: u64, copies: Copies, drop: u64, host: &HostWindow) -> Ledger {
+        let sent = GroupTally {
+            planned: 1_000_000,
+            accepted,
+            warm_up_accepted: warm_up,
+            ..samples::tally()
+        };
+        let pcap = PcapCounters {
+            received: copies.total() + drop,
+            dropped: drop,
+            interface_dropped: None,
+        };
+        let seen = ReceiverReport {
+            copies,
+            pcap: Some(pcap),
+            ..samples::receiver()
+        };
+        of_trial(TopologyKind::Loopback, "lo", &sent, &seen, host)
+    }
+
+    #[test]
+    fn nothing_lost() {
+        let copies = Copies {
+            unique: 1000,
+            warm_up: 200,
+            ..Copies::default()
+        };
+        let ledger = ledger(1000, 200, copies, 0, &window([5, 5], [5, 5]));
+        assert_eq!((ledger.lost, ledger.unexplained), (0, 0));
+        assert_eq!(ledger.state, LedgerState::Balanced);
+        assert_eq!(ledger.lost_at[&Stage::Backlog], Some(Share::Count(0)));
+    }
+
+    #[test]
+    fn lost_in_the_ring_is_exact_while_only_counted_copies_were_dropped() {
+        let copies = Copies {
+            unique: 900,
+            warm_up: 200,
+            duplicate: 3,
+            ..Copies::default()
+        };
+        let ledger = ledger(1000, 200, copies, 100, &window([0, 0], [0, 0]));
+        assert_eq!((ledger.lost, ledger.unexplained), (100, 0));
+        assert_eq!(ledger.lost_at[&Stage::Ring], Some(Share::Count(100)));
+        assert_eq!(ledger.state, LedgerState::Balanced);
+    }
+
+    #[test]
+    fn a_stage_is_a_range_where_warm_up_was_dropped_too() {
+        let copies = Copies {
+            unique: 900,
+            warm_up: 150,
+            ..Copies::default()
+        };
+        let ledger = ledger(1000, 200, copies, 120, &window([0, 30], [0, 0]));
+        assert_eq!((ledger.lost, ledger.unexplained), (100, 0));
+        assert_eq!(
+            ledger.lost_at[&Stage::Ring],
+            Some(Share::Range { min: 70, max: 100 })
+        );
+        assert_eq!(
+            ledger.lost_at[&Stage::Backlog],
+            Some(Share::Range { min: 0, max: 30 })
+        );
+    }
+
+    #[test]
+    fn an_unread_counter_is_null_and_its_losses_unexplained() {
+        let copies = Copies {
+            unique: 999,
+            ..Copies::default()
+        };
+        let ledger = ledger(1000, 0, copies, 0, &HostWindow::default());
+        assert_eq!(ledger.dropped[&Stage::Backlog], None);
+        assert_eq!(ledger.lost_at[&Stage::Backlog], None);
+        assert_eq!(ledger.state, LedgerState::Unexplained { copies: 1 });
+    }
+
+    #[test]
+    fn broken_identities_are_invalid_with_both_numbers() {
+        let copies = Copies {
+            unique: 1001,
+            ..Copies::default()
+        };
+        let more = ledger(1000, 0, copies, 0, &HostWindow::default());
+        assert_eq!(more.lost, -1);
+        assert_eq!(more.state, invalid("unique 1001 > accepted 1000".into()));
+        let copies = Copies {
+            unique: 1000,
+            ..Copies::default()
+        };
+        let doubled = ledger(1000, 0, copies, 500, &HostWindow::default());
+        assert!(
+            matches!(doubled.state, LedgerState::Invalid { .. }),
+            "{:?}",
+            doubled.state
+        );
+    }
+
+    #[test]
+    fn a_doubled_ps_recv_is_caught() {
+        let copies = Copies {
+            unique: 1000,
+            ..Copies::default()
+        };
+        let pcap = PcapCounters {
+            received: 2000,
+            dropped: 0,
+            interface_dropped: None,
+        };
+        let seen = ReceiverReport {
+            copies,
+            pcap: Some(pcap),
+            ..samples::receiver()
+        };
+        let sent = GroupTally {
+            planned: 1000,
+            accepted: 1000,
+            ..samples::tally()
+        };
+        let ledger = of_trial(
+            TopologyKind::Loopback,
+            "lo",
+            &sent,
+            &seen,
+            &HostWindow::default(),
+        );
+        assert_eq!(
+            ledger.state,
+            invalid("ps_recv 2000, delivered 1000 + ps_drop 0".into())
+        );
+    }
+
+    proptest! {
+        /// Whatever was dropped, duplicated or added on the way, the ledger balances, and the true
+        /// share of each stage lies inside what is said.
+        #[test]
+        fn balances_under_any_fate(
+            counted_ring in 0_u64..50, counted_backlog in 0_u64..50, unique in 0_u64..1000,
+            warm_ring in 0_u64..20, warm_backlog in 0_u64..20, warm_seen in 0_u64..100,
+            duplicate in 0_u64..9, foreign in 0_u64..9, stale in 0_u64..9,
+        ) {
+            let copies = Copies { unique, warm_up: warm_seen, duplicate, foreign, stale, ..Copies::default() };
+            let ledger = ledger(
+                unique + counted_ring + counted_backlog,
+                warm_seen + warm_ring + warm_backlog,
+                copies,
+                counted_ring + warm_ring,
+                &window([7, 7 + counted_backlog + warm_backlog], [1, 1]),
+            );
+            prop_assert_eq!(ledger.unexplained, 0);
+            prop_assert_eq!(&ledger.state, &LedgerState::Balanced);
+            for (stage, truth) in [(Stage::Ring, counted_ring), (Stage::Backlog, counted_backlog)] {
+                match ledger.lost_at[&stage] {
+                    Some(Share::Count(count)) => prop_assert_eq!(count, truth),
+                    Some(Share::Range { min, max }) => prop_assert!((min..=max).contains(&truth)),
+                    None => prop_assert!(false, "both counters were read"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! One member of a pair while it runs: what its processes have said so far, and the row they make.
+
+use wiretrial_contract::control::{ReceiverReady, TrialIdentity};
+use wiretrial_contract::plan::Case;
+use wiretrial_contract::record::{
+    Delivery, Flag, Guard, GuardName, HostWindow, Outcome, Step, TRIAL_SCHEMA, TrialRecord,
+};
+use wiretrial_contract::report::{GeneratorReport, GroupTally, ReceiverReport};
+
+use super::conduct::{Job, Setting};
+use super::guards::{self, DesignView};
+use super::{backlog, ledger};
+use crate::campaign::slices;
+use crate::failure::Failure;
+use crate::host::Process;
+
+pub(super) struct Member {
+    /// Index of the arm.
+    pub(super) arm: usize,
+    pub(super) identity: TrialIdentity,
+    pub(super) process: Option<Box<dyn Process>>,
+    pub(super) started_ns: u64,
+    pub(super) ready: Option<ReceiverReady>,
+    pub(super) report: Option<Box<ReceiverReport>>,
+}
+
+/// What the members of one run share.
+pub(super) struct Shared {
+    pub(super) generator_sha256: Option<String>,
+    pub(super) generator: Option<GeneratorReport>,
+    pub(super) window: Option<HostWindow>,
+    pub(super) ended_ns: u64,
+}
+
+/// How a run ended before its end.
+pub(super) struct Broken {
+    pub(super) step: Step,
+    /// The member whose receiver it was; `None` for the generator and the host.
+    pub(super) arm: Option<usize>,
+    pub(super) failure: Failure,
+}
+
+impl Member {
+    pub(super) fn new(arm: usize, identity: TrialIdentity) -> Self {
+        Self {
+            arm,
+            identity,
+            process: None,
+            started_ns: 0,
+            ready: None,
+            report: None,
+        }
+    }
+
+    pub(super) fn process_mut(&mut self) -> &mut dyn Process {
+        &mut **self
+            .process
+            .as_mut()
+            .expect("launched before it is spoken to")
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.process
+            .as_ref()
+            .map_or_else(|| "receiver".into(), |process| process.name().to_owned())
+    }
+
+    /// The tally of this member's group.
+    fn tally<'a>(&self, shared: &'a Shared, setting: &Setting<'_>) -> Option<&'a GroupTally> {
+        let name = setting.group_name(self.arm);
+        shared
+            .generator
+            .as_ref()?
+            .groups
+            .iter()
+            .find(|group| group.name == name)
+    }
+
+    /// The row. `offered_by_other` is the offered load of the pair's other member, if known.
+    pub(super) fn row(
+        &self,
+        setting: &Setting<'_>,
+        job: &Job<'_>,
+        shared: &Shared,
+        broken: Option<&Broken>,
+    ) -> TrialRecord {
+        let case = setting.case(job);
+        let tally = self.tally(shared, setting);
+        let ledger = match (tally, &self.report, &shared.window) {
+            (Some(sent), Some(seen), Some(window)) => Some(ledger::of_trial(
+                setting.campaign.topology.kind,
+                setting.interface,
+                sent,
+                seen,
+                window,
+            )),
+            _ => None,
+        };
+        let guards = match broken {
+            None => self.guards(setting, case, shared, tally),
+            Some(broken) => interrupted(broken, self.arm).into_iter().collect(),
+        };
+        let outcome = match broken {
+            Some(broken) if guards.is_empty() => Outcome::Failed {
+                step: broken.step,
+                cause: broken.failure.message.clone(),
+                code: broken.failure.code,
+            },
+            _ if guards::all_passed(&guards) => Outcome::Ok,
+            _ => Outcome::Voided,
+        };
+        let since = |ns: u64| ns.saturating_sub(setting.started_ns);
+        TrialRecord {
+            schema: TRIAL_SCHEMA.into(),
+            prev: String::new(),
+            row: 0,
+            phase: job.phase,
+            case: case.name.clone(),
+            arm: setting.campaign.arms[self.arm].name.clone(),
+            pair: job.planned.pair,
+            replaces: job.replaces,
+            order: job.planned.order,
+            identity: self.identity,
+            outcome,
+            started_ns: since(self.started_ns),
+            ended_ns: since(shared.ended_ns),
+            intended_pps: case.traffic.rate_pps,
+            program_sha256: self.process.as_ref().map(|p| p.hello().sha256.clone()),
+            ready: self.ready.clone(),
+            generator: shared.generator.clone(),
+            delivery: self.report.clone().map(Delivery::Sequences),
+            host: shared.window.clone(),
+            ledger,
+            guards,
+            flags: self.flags(setting, case, tally),
+        }
+    }
+
+    fn guards(
+        &self,
+        setting: &Setting<'_>,
+        case: &Case,
+        shared: &Shared,
+        tally: Option<&GroupTally>,
+    ) -> Vec<Guard> {
+        let (Some(report), Some(generator), Some(window)) =
+            (&self.report, &shared.generator, &shared.window)
+        else {
+            return Vec::new();
+        };
+        let sealed = setting.programs;
+        let said = |process: &Option<Box<dyn Process>>| {
+            process
+                .as_ref()
+                .map_or_else(String::new, |p| p.hello().sha256.clone())
+        };
+        let arm = &setting.campaign.arms[self.arm].name;
+        guards::check(&DesignView {
+            traffic: &case.traffic,
+            rule: setting.rule,
+            coupled: setting.coupled(),
+            offered_pps: tally.and_then(GroupTally::offered_pps),
+            sending: (generator.method, generator.batch, generator.senders),
+            binaries: vec![
+                (
+                    "generator".into(),
+                    sealed.generator.sha256.clone(),
+                    shared.generator_sha256.clone().unwrap_or_default(),
+                ),
+                (
+                    format!("receiver of {arm}"),
+                    sealed.receivers[self.arm].sha256.clone(),
+                    said(&self.process),
+                ),
+            ],
+            foreign_cpu_ns: window.foreign_cpu_ns,
+            window_ns: window.end.at_ns.saturating_sub(window.start.at_ns),
+            clock_change_ns: report.clock_at_end.offset_ns - report.clock_at_armed.offset_ns,
+            clock_error_ns: report.clock_at_end.error_ns + report.clock_at_armed.error_ns,
+        })
+    }
+
+    fn flags(&self, setting: &Setting<'_>, case: &Case, tally: Option<&GroupTally>) -> Vec<Flag> {
+        let mut flags = Vec::new();
+        if setting.coupled() {
+            flags.push(Flag::Coupled);
+        }
+        if setting.interleaved() && tally.is_some_and(|tally| tally.slices < slices::ENOUGH) {
+            flags.push(Flag::FewSlices);
+        }
+        if setting.placement.receiver.is_none() {
+            flags.push(Flag::PlacementFree);
+        }
+        if let (Some(seen), Some(sent)) = (&self.report, tally)
+            && backlog::grows(
+                &case.traffic,
+                &case.receivers[self.arm],
+                sent.accepted,
+                seen,
+            )
+        {
+            flags.push(Flag::BacklogGrows);
+        }
+        flags
+    }
+}
+
+/// The guard that voids a member which did nothing wrong itself: a signal came, or the other
+/// member failed. `None` when the fault lies with this member or with what both share.
+fn interrupted(broken: &Broken, arm: usize) -> Option<Guard> {
+    let saw = if broken.failure == Failure::interrupted() {
+        format!("a signal came in step {}", broken.step)
+    } else if broken.arm.is_some_and(|failed| failed != arm) {
+        format!("the other member failed in step {}", broken.step)
+    } else {
+        return None;
+    };
+    Some(Guard {
+        name: GuardName::Interrupted,
+        passed: false,
+        saw,
+    })
+}
