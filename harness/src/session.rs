@@ -4,15 +4,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::clock;
-use wiretrial_contract::control::{Isolation, Role};
+use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::plan::{Campaign, Placement, Plan, Seed};
 use wiretrial_contract::record::TrialRecord;
-use wiretrial_contract::units::Family;
 
 use crate::campaign::{file, plan as sealing};
 use crate::evidence::environment::{self, Environment, HOST, pretty};
@@ -22,8 +21,7 @@ use crate::evidence::rows::Rows;
 use crate::executables::{self, Found, Named};
 use crate::failure::Failure;
 use crate::host::{
-    Host, Interrupt, IsolationChoice, Launch, LocalHost, Setting as HostSetting, choose_placement,
-    class,
+    Interrupt, IsolationChoice, LocalHost, Setting as HostSetting, choose_placement, class,
 };
 use crate::judge;
 use crate::run::{self, End};
@@ -189,7 +187,7 @@ impl Session {
             ));
         }
         opened.check_ports(&plan.campaign)?;
-        opened.hold_control_port(&plan, &programs, options)?;
+        opened.hold_control_port(&plan.campaign)?;
         let torn = resumed.torn.as_ref().map(|bytes| bytes.len() as u64);
         if let Some(bytes) = &resumed.torn {
             folder.write(&format!("{RAW}/torn-{}", environment.sessions.len()), bytes)?;
@@ -224,7 +222,7 @@ impl Session {
         options: &Options,
         run_id: u64,
     ) -> Result<(), Failure> {
-        opened.hold_control_port(plan, programs, options)?;
+        opened.hold_control_port(&plan.campaign)?;
         let rehearsal = run::rehearsal_plan(plan);
         let bytes = pretty(&rehearsal);
         folder.write(&format!("{PILOT}/{PLAN}"), &bytes)?;
@@ -338,16 +336,7 @@ impl Opened {
             isolation: options.isolation,
             interrupt: options.interrupt.clone(),
         })?;
-        // A receiver's hello says which libpcap it runs on.
-        let mut receiver = host.launch(&Launch {
-            role: Role::Receiver,
-            name: "receiver".into(),
-            program: found.receiver.clone(),
-            padding: 0,
-            stderr: PathBuf::from("/dev/null"),
-        })?;
-        let libpcap = receiver.hello().libpcap.clone();
-        receiver.end();
+        let libpcap = host.libpcap_of(&found.receiver)?;
         let class = class::of(host.facts(), libpcap.as_deref(), host.isolation(), None);
         Ok(Self {
             host,
@@ -377,38 +366,17 @@ impl Opened {
     }
 
     fn check_ports(&self, campaign: &Campaign) -> Result<(), Failure> {
-        let address: IpAddr = match campaign.topology.family {
-            Family::Ipv4 => std::net::Ipv4Addr::LOCALHOST.into(),
-            Family::Ipv6 => std::net::Ipv6Addr::LOCALHOST.into(),
-        };
-        let arms = u16::try_from(campaign.arms.len()).expect("a handful of arms");
-        let first = campaign.topology.port;
-        let targets: Vec<SocketAddr> = (first..=first + arms)
-            .map(|port| SocketAddr::new(address, port))
+        let targets: Vec<SocketAddr> = (0..=campaign.arms.len())
+            .map(|arm| campaign.topology.target(arm))
             .collect();
         self.host.check_ports(&targets)
     }
 
     /// The agent holds the control port for the whole session.
-    fn hold_control_port(
-        &mut self,
-        plan: &Plan,
-        programs: &Programs,
-        options: &Options,
-    ) -> Result<(), Failure> {
-        let setting = Setting {
-            campaign: &plan.campaign,
-            rule: &plan.rule,
-            placement: &plan.placement,
-            programs,
-            interface: LOOPBACK,
-            run_id: 0,
-            seed: plan.seed.0,
-            started_ns: 0,
-            raw: Path::new("/dev/null"),
-            allowed_targets: &options.allowed_targets,
-        };
-        self.host.agent().sink(setting.control_target())
+    fn hold_control_port(&mut self, campaign: &Campaign) -> Result<(), Failure> {
+        self.host
+            .agent()
+            .sink(campaign.topology.target(campaign.arms.len()))
     }
 
     fn note_session(

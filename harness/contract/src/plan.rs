@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,34 @@ pub struct Topology {
     pub family: Family,
     /// First of three UDP ports: two arms and the control port.
     pub port: u16,
+}
+
+impl Topology {
+    /// Address that datagrams are sent to.
+    #[must_use]
+    pub const fn address(&self) -> IpAddr {
+        let TopologyKind::Loopback = self.kind;
+        match self.family {
+            Family::Ipv4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Family::Ipv6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        }
+    }
+
+    /// Where the datagrams of arm `index` go; the control port counts as the arm after the last.
+    ///
+    /// # Panics
+    ///
+    /// When the ports run out, which the campaign file's checks refuse.
+    #[must_use]
+    pub fn target(&self, index: usize) -> SocketAddr {
+        let port = u16::try_from(index)
+            .ok()
+            .and_then(|index| self.port.checked_add(index));
+        SocketAddr::new(
+            self.address(),
+            port.expect("room for the arms' ports was checked"),
+        )
+    }
 }
 
 /// One of the things compared.

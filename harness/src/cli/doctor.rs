@@ -1,17 +1,17 @@
 //! `wiretrial doctor`: what this host can do, what will disturb a measurement, what mends it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use wiretrial_contract::control::{Isolation, Role};
+use wiretrial_contract::control::Isolation;
 use wiretrial_contract::record::HostFacts;
 
 use super::output;
 use crate::campaign::plan::FOREIGN_CPU;
 use crate::executables::{self, Found, Named};
 use crate::failure::Failure;
-use crate::host::{Host, Interrupt, IsolationChoice, Launch, LocalHost, Setting};
+use crate::host::{Host, Interrupt, IsolationChoice, LocalHost, Setting};
 
 /// Try every isolation, read what disturbs measurements here, and name the command that mends each
 /// finding, the weightiest first.
@@ -124,7 +124,7 @@ fn look(
     let facts = host.facts().clone();
     lines.push(format!("auto takes {}", host.isolation()));
     lines.push(words(&facts));
-    match greeted(host, receiver) {
+    match host.libpcap_of(receiver) {
         Ok(libpcap) => lines.push(format!(
             "receiver: {}",
             libpcap.unwrap_or("libpcap unknown".into())
@@ -180,20 +180,6 @@ fn look(
         });
     }
     Ok(())
-}
-
-/// Starts the receiver once and hears which libpcap it runs on.
-fn greeted(host: &mut LocalHost, receiver: &Path) -> Result<Option<String>, Failure> {
-    let mut process = host.launch(&Launch {
-        role: Role::Receiver,
-        name: "receiver".into(),
-        program: receiver.to_owned(),
-        padding: 0,
-        stderr: PathBuf::from("/dev/null"),
-    })?;
-    let libpcap = process.hello().libpcap.clone();
-    process.end();
-    Ok(libpcap)
 }
 
 fn words(facts: &HostFacts) -> String {

@@ -40,15 +40,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run a campaign: plan, seal, run, judge, report
     Run(run::Arguments),
-    /// Print what a campaign would run
     Plan(plan::Arguments),
-    /// Say what a word in a report means
     Explain(explain::Arguments),
-    /// Say what this host can do, what will disturb, and what mends it
     Doctor(doctor::Arguments),
-    /// Recompute evidence from its rows
     Verify(verify::Arguments),
     /// Hold a campaign's namespaces and counters; speaks the line protocol
     #[command(hide = true)]

@@ -9,7 +9,6 @@ use wiretrial_contract::clock;
 use wiretrial_contract::exit;
 use wiretrial_contract::plan::{Arrangement, Plan, Seed};
 use wiretrial_contract::record::TrialRecord;
-use wiretrial_contract::units::Nanos;
 use wiretrial_reports::screen::{self, Colour};
 use wiretrial_reports::{csv, markdown, table};
 
@@ -206,7 +205,7 @@ fn slices(plan: &Plan) -> Vec<String> {
         .collect();
     lengths.dedup();
     match lengths[..] {
-        [length] => vec![format!("{} slices", Nanos(length))],
+        [length] => vec![format!("{} ms slices", length / 1_000_000)],
         _ => Vec::new(),
     }
 }

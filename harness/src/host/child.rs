@@ -1,6 +1,7 @@
 //! A generator or receiver started by this harness on its own host.
 
 use std::fs::OpenOptions;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -33,7 +34,8 @@ impl Reply for FromChild {
 }
 
 impl LocalChild {
-    /// Starts `program serve` by way of `entry` and hears its hello.
+    /// Starts `program serve` by way of `entry` and hears its hello. `interfaces` is the table of
+    /// interfaces it will see, in the form of /proc/net/dev.
     ///
     /// # Errors
     ///
@@ -41,6 +43,7 @@ impl LocalChild {
     pub(super) fn launch(
         launch: &Launch,
         entry: Entry,
+        interfaces: Option<PathBuf>,
         interrupt: Interrupt,
     ) -> Result<Self, Failure> {
         let program = std::path::absolute(&launch.program).map_err(|error| {
@@ -61,7 +64,11 @@ impl LocalChild {
             .env(PADDING, "x".repeat(launch.padding as usize))
             .stderr(stderr);
         entry.prepare(&mut command);
-        let complaints = Complaints { path, from };
+        let complaints = Complaints {
+            path,
+            from,
+            interfaces: interfaces.filter(|_| launch.role == Role::Receiver),
+        };
         let mut peer = Peer::start(&launch.name, command, Some(complaints), interrupt)?;
         let hello = match peer.hear(HELLO, "hello")? {
             FromChild::Hello(hello) => hello,
@@ -199,7 +206,7 @@ mod tests {
             stderr: folder.path().join("stderr"),
         };
         std::fs::write(&launch.stderr, "of an earlier child\n").unwrap();
-        let child = LocalChild::launch(&launch, Entry::default(), interrupt.clone())?;
+        let child = LocalChild::launch(&launch, Entry::default(), None, interrupt.clone())?;
         Ok((child, folder))
     }
 
@@ -255,7 +262,7 @@ mod tests {
         assert_eq!(failure("hello [1,1]; exit 3").code, exit::HOST);
         let failure = launch("echo 'unknown argument serve' >&2; exit 2").unwrap_err();
         let expected =
-            "receiver of baseline ended before hello (exit 2): \"unknown argument serve\"";
+            "receiver of baseline ended before ready (exit 2): \"unknown argument serve\"";
         assert_eq!(failure, Failure::usage(expected));
     }
 
@@ -314,7 +321,7 @@ mod tests {
             stderr: folder.path().join("stderr"),
         };
         let failure =
-            LocalChild::launch(&launch, Entry::default(), Interrupt::default()).unwrap_err();
+            LocalChild::launch(&launch, Entry::default(), None, Interrupt::default()).unwrap_err();
         assert_eq!(failure.code, exit::HOST);
         assert!(failure.message.contains("absent"), "{failure}");
     }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::geteuid;
 
 use wiretrial_contract::clock;
-use wiretrial_contract::control::Isolation;
+use wiretrial_contract::control::{Isolation, Role};
 use wiretrial_contract::plan::Placement;
 use wiretrial_contract::record::{HostCounters, HostFacts, HostWindow};
 
@@ -113,6 +115,28 @@ impl LocalHost {
         &mut self.agent
     }
 
+    /// Starts a receiver once, and gives what it says of its libpcap.
+    ///
+    /// # Errors
+    ///
+    /// As [`Host::launch`].
+    pub fn libpcap_of(&mut self, receiver: &Path) -> Result<Option<String>, Failure> {
+        // Its complaints are read back and wanted nowhere else: a file without a name.
+        let complaints = memfd_create("stderr", MFdFlags::MFD_CLOEXEC)
+            .map_err(|errno| Failure::host(format!("cannot make a file in memory: {errno}")))?;
+        let stderr = format!("/proc/{}/fd/{}", std::process::id(), complaints.as_raw_fd());
+        let mut process = self.launch(&Launch {
+            role: Role::Receiver,
+            name: "receiver".into(),
+            program: receiver.to_owned(),
+            padding: 0,
+            stderr: stderr.into(),
+        })?;
+        let libpcap = process.hello().libpcap.clone();
+        process.end();
+        Ok(libpcap)
+    }
+
     /// Checks that all these UDP ports are free together. In a private network they always are.
     ///
     /// # Errors
@@ -146,7 +170,8 @@ impl Host for LocalHost {
             keep_rights: self.isolation == Isolation::Sandbox && !geteuid().is_root(),
             inherit: None,
         };
-        let child = LocalChild::launch(launch, entry, self.interrupt.clone())?;
+        let interfaces = PathBuf::from(format!("/proc/{}/net/dev", self.agent.pid()));
+        let child = LocalChild::launch(launch, entry, Some(interfaces), self.interrupt.clone())?;
         Ok(Box::new(child))
     }
 

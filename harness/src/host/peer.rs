@@ -47,6 +47,21 @@ pub(super) struct Complaints {
     pub(super) path: PathBuf,
     /// Its length when the process started.
     pub(super) from: u64,
+    /// The table of interfaces it sees, in the form of /proc/net/dev; for a process whose start
+    /// depends on one.
+    pub(super) interfaces: Option<PathBuf>,
+}
+
+impl Complaints {
+    /// The interfaces there are, for a process that ended before it was ready.
+    fn interfaces_here(&self) -> Option<String> {
+        let table = std::fs::read_to_string(self.interfaces.as_ref()?).ok()?;
+        let names: Vec<&str> = table
+            .lines()
+            .filter_map(|line| Some(line.split_once(':')?.0.trim()))
+            .collect();
+        Some(names.join(", "))
+    }
 }
 
 /// A running process that sends messages of type `M`. Dropping it kills it, and its process group.
@@ -255,9 +270,18 @@ impl<M: Reply> Peer<M> {
             Some(code) if code == i32::from(exit::HOST) => exit::HOST,
             _ => exit::EVIDENCE,
         };
+        // A hello is not yet ready.
+        let due = if due == "hello" { "ready" } else { due };
         let mut message = format!("{} ended before {due} ({})", self.name, how(status));
         if let Some(line) = self.complaints.as_ref().and_then(last_line) {
             message.push_str(&format!(": \"{line}\""));
+        }
+        let here = self
+            .complaints
+            .as_ref()
+            .and_then(Complaints::interfaces_here);
+        if let Some(names) = here.filter(|_| due == "ready") {
+            message.push_str(&format!("; interfaces here: {names}"));
         }
         Failure { code, message }
     }

@@ -39,10 +39,7 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
         add("one_frame_size", format!("{size}-byte frames"));
     }
     if plan.campaign.design.arrangement == Arrangement::Interleaved {
-        add(
-            "interleaved",
-            "each arm shares its seconds with the other".into(),
-        );
+        add("interleaved", "arms take turns within each second".into());
     }
     if plan.campaign.design.margin.is_none() {
         add(

@@ -24,6 +24,7 @@ pub(super) fn checks(plan: &Plan, cases: &[CaseRows<'_>], rows: &[TrialRecord]) 
     ];
     checks.extend(GuardName::ALL.iter().filter_map(|name| guard(*name, rows)));
     checks.extend(members(plan, cases));
+    checks.push(work(cases));
     checks
 }
 
@@ -118,6 +119,23 @@ fn members(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<Check> {
         holds: !cases.iter().any(|case| loads::coupled_limit(plan, case)),
         trials: apart.len() as u64 * 2,
     })
+}
+
+/// The arms' delivered datagrams: what they were compared on.
+fn work(cases: &[CaseRows<'_>]) -> Check {
+    let delivered = |arm| -> u64 {
+        let rows = cases.iter().flat_map(|case| case.of_arm(arm));
+        rows.filter_map(|row| row.ledger.as_ref())
+            .map(|ledger| ledger.unique)
+            .sum()
+    };
+    Check {
+        name: "delivered: baseline, candidate, equal to 0.1 %".into(),
+        left: delivered(0).to_string(),
+        right: delivered(1).to_string(),
+        holds: !cases.iter().any(loads::unequal_work),
+        trials: cases.iter().map(|case| case.pairs.len() as u64 * 2).sum(),
+    }
 }
 
 fn total(ledgers: &[&Ledger], count: impl Fn(&Ledger) -> u64) -> u64 {

@@ -4,7 +4,7 @@
 //! control port; sequential, the members run one after the other, each beside the control port. A
 //! step that fails ends the run and is written into the rows: nothing that was started is forgotten.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use wiretrial_contract::plan::{Arrangement, Campaign, Case, Placement, PlannedPa
 use wiretrial_contract::record::{GuardName, Outcome, Phase, Step, TrialRecord};
 use wiretrial_contract::report::GroupTally;
 use wiretrial_contract::stamp::Form;
-use wiretrial_contract::units::{Family, FrameSize};
+use wiretrial_contract::units::FrameSize;
 
 use super::guards;
 use super::member::{Broken, Member, Shared};
@@ -116,24 +116,6 @@ impl Setting<'_> {
     /// Whether the sender does the kernel's receive work.
     pub(super) fn coupled(&self) -> bool {
         matches!(self.campaign.topology.kind, TopologyKind::Loopback)
-    }
-
-    fn target(&self) -> IpAddr {
-        match self.campaign.topology.family {
-            Family::Ipv4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
-            Family::Ipv6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        }
-    }
-
-    /// Port of an arm; the control port follows the last one.
-    fn port(&self, arm: usize) -> u16 {
-        self.campaign.topology.port + u16::try_from(arm).expect("a handful of arms")
-    }
-
-    /// The control port and its address.
-    #[must_use]
-    pub fn control_target(&self) -> SocketAddr {
-        SocketAddr::new(self.target(), self.port(self.campaign.arms.len()))
     }
 }
 
@@ -292,7 +274,7 @@ impl<'a> Run<'a> {
             let FromChild::Ready(Ready::Receiver(ready)) = ready else {
                 return Err(self.unexpected(i, &ready));
             };
-            let target = self.setting.target();
+            let target = self.setting.campaign.topology.address();
             if !ready.addresses.contains(&target) {
                 return Err(Failure::host(format!(
                     "{} has no address {target} on {}; nothing is sent to it",
@@ -523,7 +505,7 @@ fn groups(setting: &Setting<'_>, job: &Job<'_>, members: &[Member]) -> Vec<Group
         .zip(stretches)
         .map(|((name, arm), slices)| Group {
             name,
-            target: SocketAddr::new(setting.target(), setting.port(arm)),
+            target: setting.campaign.topology.target(arm),
             source_ports: source_ports(setting, job, arm, case.traffic.flows),
             identity: identity(setting, job, arm),
             slices,

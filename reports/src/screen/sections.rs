@@ -206,7 +206,7 @@ fn place(analysis: &Analysis, notes: &[String]) -> String {
     };
     let network = match conditions.isolation {
         Isolation::Sandbox => format!("private network on {interface}, no root"),
-        Isolation::Netns => format!("private network on {interface}, made as root"),
+        Isolation::Netns => format!("private network on {interface}, as root"),
         Isolation::None => format!("the host's own network, {interface}"),
     };
     let cpus: Vec<String> = conditions
