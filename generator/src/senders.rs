@@ -54,6 +54,7 @@ impl Senders {
                 .iter()
                 .map(|group| group.identity.into())
                 .collect(),
+            crowded: (1..prepare.senders as usize).contains(&prepare.cpus.len()),
             stop: AtomicBool::new(false),
         });
         let flows = &shared.schedule.flows;

@@ -34,6 +34,8 @@ pub struct Shared {
     pub sockets: Sockets,
     /// Identity of each group's datagrams.
     pub identities: Vec<Identity>,
+    /// Whether senders share a CPU: then one that waits must let the others run.
+    pub crowded: bool,
     /// Tells the senders to stop at once.
     pub stop: AtomicBool,
 }
@@ -105,6 +107,8 @@ impl Worker {
             if begin_ns - now_ns > SPIN_NS + SHORTEST_SLEEP_NS {
                 clock::sleep_until((begin_ns - SPIN_NS).min(now_ns + LONGEST_SLEEP_NS));
                 self.tally.slept_ns += clock::monotonic_ns() - now_ns;
+            } else if self.shared.crowded {
+                std::thread::yield_now();
             } else {
                 core::hint::spin_loop();
             }

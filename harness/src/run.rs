@@ -154,8 +154,8 @@ fn offered(row: &TrialRecord) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::host(format!(
-        "rehearsal of case {}: {} was offered {pps:.0} of {} pps; lower traffic.rate-pps or raise \
-         traffic.batch or traffic.senders",
+        "rehearsal of case {}: {} was offered {pps:.0} of {} pps; lower traffic.rate-pps, or raise \
+         traffic.batch",
         row.case, row.arm, row.intended_pps
     )))
 }

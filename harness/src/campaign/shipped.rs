@@ -18,11 +18,18 @@ pub struct Shipped {
 }
 
 /// All of them.
-pub const ALL: [Shipped; 1] = [Shipped {
-    name: "demo",
-    path: "campaigns/demo.toml",
-    text: include_str!("../../../campaigns/demo.toml"),
-}];
+pub const ALL: [Shipped; 2] = [
+    Shipped {
+        name: "demo",
+        path: "campaigns/demo.toml",
+        text: include_str!("../../../campaigns/demo.toml"),
+    },
+    Shipped {
+        name: "floor",
+        path: "campaigns/floor.toml",
+        text: include_str!("../../../campaigns/floor.toml"),
+    },
+];
 
 /// The campaign that an argument means: a file if it holds a `/` or ends in `.toml`, else a
 /// shipped name.
@@ -74,7 +81,7 @@ mod tests {
         assert_eq!(
             load("dmo", &Overrides::default()).unwrap_err(),
             Failure::usage(
-                "unknown campaign dmo; shipped: demo; a file is named with a / or .toml"
+                "unknown campaign dmo; shipped: demo, floor; a file is named with a / or .toml"
             )
         );
     }
