@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use nix::errno::Errno;
 use wiretrial_contract::control::{Errors, GroupName};
-use wiretrial_contract::report::{GroupTally, Quantiles};
+use wiretrial_contract::report::{GroupTally, Quantiles, STALL_NS};
 use wiretrial_contract::stamp::Class;
 
 use crate::schedule::{Call, Schedule};
@@ -53,6 +53,8 @@ pub struct GroupCounts {
     send_calls: u64,
     short_calls: u64,
     send_call_ns: u64,
+    stalled_calls: u64,
+    stalled_ns: u64,
     first_ns: Option<u64>,
     last_ns: Option<u64>,
     lateness: Histogram<u64>,
@@ -72,6 +74,8 @@ impl GroupCounts {
             send_calls: 0,
             short_calls: 0,
             send_call_ns: 0,
+            stalled_calls: 0,
+            stalled_ns: 0,
             first_ns: None,
             last_ns: None,
             lateness: histogram(),
@@ -91,7 +95,12 @@ impl GroupCounts {
                 self.accepted[usize::from(flow)] += taken;
                 self.send_calls += 1;
                 self.short_calls += u64::from(taken < u64::from(call.given));
-                self.send_call_ns += call.end_ns.saturating_sub(call.begin_ns);
+                let inside_ns = call.end_ns.saturating_sub(call.begin_ns);
+                self.send_call_ns += inside_ns;
+                if inside_ns > STALL_NS {
+                    self.stalled_calls += 1;
+                    self.stalled_ns += inside_ns;
+                }
                 self.first_ns.get_or_insert(call.begin_ns);
                 self.last_ns = Some(call.end_ns);
             }
@@ -119,6 +128,8 @@ impl GroupCounts {
         self.send_calls += other.send_calls;
         self.short_calls += other.short_calls;
         self.send_call_ns += other.send_call_ns;
+        self.stalled_calls += other.stalled_calls;
+        self.stalled_ns += other.stalled_ns;
         self.first_ns = [self.first_ns, other.first_ns].into_iter().flatten().min();
         self.last_ns = self.last_ns.max(other.last_ns);
         self.lateness
@@ -270,6 +281,8 @@ pub fn group(
         send_calls: sum.send_calls,
         short_calls: sum.short_calls,
         send_call_ns: sum.send_call_ns,
+        stalled_calls: sum.stalled_calls,
+        stalled_ns: sum.stalled_ns,
         sending_ns: slices
             .iter()
             .filter_map(merged)

@@ -14,7 +14,7 @@ use crate::trial::next::{Next, next};
 /// a limit.
 const REHEARSALS: u32 = 3;
 /// Sending time of a rehearsal per group, ns.
-const REHEARSAL_NS: u64 = 100_000_000;
+const REHEARSAL_NS: u64 = 60_000_000;
 /// Offered load a rehearsal must reach, as a ratio of the intended.
 const REHEARSAL_OFFERED: f64 = 0.98;
 

@@ -30,7 +30,7 @@ pub struct Analysis {
     pub plan_sha256: String,
     /// SHA-256 of `trials.jsonl`.
     pub rows_sha256: String,
-    /// The answer: one sentence from a fixed list, without its leading word.
+    /// The answer: one sentence from a fixed list.
     pub answer: Answer,
     /// The verdict of the whole: the worst over the cases' primary comparisons.
     pub verdict: Verdict,
@@ -40,6 +40,8 @@ pub struct Analysis {
     pub comparisons: Vec<Comparison>,
     /// One per case and arm.
     pub loads: Vec<Load>,
+    /// The highest sustained rate, packets per second; campaigns that do not look for one have none.
+    pub max_sustained: Option<u64>,
     /// The identities and guards, each with both sides' numbers.
     pub validity: Vec<Check>,
     /// What this evidence does not establish.
@@ -52,13 +54,33 @@ pub struct Analysis {
     pub conditions: Conditions,
 }
 
-/// The answer in words, and what it rests on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The answer: one sentence, in evidence `word: text`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Answer {
     /// `better`, `worse`, `same`, `not decided`, `mixed`, `invalid`.
     pub word: String,
     /// The rest of the sentence.
     pub text: String,
+}
+
+impl From<Answer> for String {
+    fn from(answer: Answer) -> Self {
+        format!("{}: {}", answer.word, answer.text)
+    }
+}
+
+impl TryFrom<String> for Answer {
+    type Error = String;
+    fn try_from(sentence: String) -> Result<Self, String> {
+        let (word, text) = sentence
+            .split_once(": ")
+            .ok_or_else(|| format!("\"{sentence}\" is no answer such as \"same: ...\""))?;
+        Ok(Self {
+            word: word.into(),
+            text: text.into(),
+        })
+    }
 }
 
 /// How far evidence carries.

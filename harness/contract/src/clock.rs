@@ -49,7 +49,8 @@ pub fn sleep_until(deadline_ns: u64) {
 /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` at one moment, with how well it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ClockPair {
-    /// Real time less monotonic time, ns.
+    /// Real time less monotonic time, ns. As text in messages and rows: it exceeds 2^53.
+    #[serde(with = "text")]
     pub offset_ns: i64,
     /// Half the time between the two monotonic readings around the real one, ns.
     pub error_ns: u64,
@@ -106,6 +107,21 @@ fn read(clock: ClockId) -> u64 {
     time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned()
 }
 
+/// A number that not every JSON reader can hold, as text.
+mod text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &i64, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<i64, D::Error> {
+        String::deserialize(input)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +137,17 @@ mod tests {
         let deadline = monotonic_ns() + 1_000_000;
         sleep_until(deadline);
         assert!(monotonic_ns() >= deadline);
+    }
+
+    #[test]
+    fn an_offset_is_text_in_json() {
+        let pair = ClockPair {
+            offset_ns: 1_796_053_867_294_423_698,
+            error_ns: 25,
+        };
+        let json = r#"{"offset_ns":"1796053867294423698","error_ns":25}"#;
+        assert_eq!(serde_json::to_string(&pair).unwrap(), json);
+        assert_eq!(serde_json::from_str::<ClockPair>(json).unwrap(), pair);
     }
 
     #[test]

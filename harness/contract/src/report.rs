@@ -52,6 +52,9 @@ pub struct GeneratorReport {
     pub groups: Vec<GroupTally>,
 }
 
+/// A send call that takes longer is a stall of the host, ns: a thousand times what one takes.
+pub const STALL_NS: u64 = 1_000_000;
+
 /// The datagrams of one group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupTally {
@@ -77,6 +80,10 @@ pub struct GroupTally {
     pub short_calls: u64,
     /// Time inside send calls for counted datagrams, ns, over all senders.
     pub send_call_ns: u64,
+    /// Send calls of those that took longer than [`STALL_NS`].
+    pub stalled_calls: u64,
+    /// Time inside them, ns; it is part of `send_call_ns`.
+    pub stalled_ns: u64,
     /// Measured sending time of counted datagrams, ns, summed over slices: for each slice from its
     /// first send call to its last, plus the time the first call's datagrams cover at the intended
     /// rate. A batch is sent when its last datagram is due, so the first call ends the time that

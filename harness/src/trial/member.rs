@@ -132,7 +132,7 @@ impl Member {
             host: shared.window.clone(),
             ledger,
             guards,
-            flags: self.flags(setting, case, tally),
+            flags: self.flags(setting, case, shared, tally),
         }
     }
 
@@ -180,7 +180,27 @@ impl Member {
         })
     }
 
-    fn flags(&self, setting: &Setting<'_>, case: &Case, tally: Option<&GroupTally>) -> Vec<Flag> {
+    /// Whether the receiver and every sender ran on the CPU they were given, as read back by them.
+    fn placed(&self, setting: &Setting<'_>, shared: &Shared) -> bool {
+        let (Some(cpu), senders) = (setting.placement.receiver, &setting.placement.senders) else {
+            return false;
+        };
+        let receiver = self.ready.as_ref().is_none_or(|ready| ready.cpus == [cpu]);
+        let alone = |cpus: &Vec<u32>| matches!(cpus[..], [cpu] if senders.contains(&cpu));
+        let sending = shared
+            .generator
+            .as_ref()
+            .is_none_or(|g| g.cpus.iter().all(alone));
+        receiver && sending
+    }
+
+    fn flags(
+        &self,
+        setting: &Setting<'_>,
+        case: &Case,
+        shared: &Shared,
+        tally: Option<&GroupTally>,
+    ) -> Vec<Flag> {
         let mut flags = Vec::new();
         if setting.coupled() {
             flags.push(Flag::Coupled);
@@ -188,7 +208,7 @@ impl Member {
         if setting.interleaved() && tally.is_some_and(|tally| tally.slices < slices::ENOUGH) {
             flags.push(Flag::FewSlices);
         }
-        if setting.placement.receiver.is_none() {
+        if !self.placed(setting, shared) {
             flags.push(Flag::PlacementFree);
         }
         if let (Some(seen), Some(sent)) = (&self.report, tally)

@@ -65,6 +65,8 @@ pub(crate) fn tally() -> GroupTally {
         errors: BTreeMap::new(),
         send_calls: 20_000,
         short_calls: 0,
+        stalled_calls: 0,
+        stalled_ns: 0,
         send_call_ns: 60_000_000,
         sending_ns: 1_000_000_000,
         slices: 20,

@@ -285,6 +285,8 @@ fn sent(prepare: &GeneratorPrepare) -> FromChild {
             errors: [].into(),
             send_calls: planned,
             short_calls: 0,
+            stalled_calls: 0,
+            stalled_ns: 0,
             send_call_ns: planned
                 * if group.target.port() == 39055 {
                     1000

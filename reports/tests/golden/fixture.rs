@@ -129,10 +129,7 @@ pub(crate) fn analysis(comparisons: Vec<Comparison>, loads: Vec<Load>) -> Analys
         question: "Does a buffered ring cost less per packet than immediate mode?".into(),
         plan_sha256: "3f9a1c07".repeat(8),
         rows_sha256: "0a1b2c3d".repeat(8),
-        answer: Answer {
-            word: String::new(),
-            text: String::new(),
-        },
+        answer: Answer::default(),
         verdict: Verdict::Inconclusive,
         gates: vec![Gate {
             name: "no_regression".into(),
@@ -141,6 +138,7 @@ pub(crate) fn analysis(comparisons: Vec<Comparison>, loads: Vec<Load>) -> Analys
         }],
         comparisons,
         loads,
+        max_sustained: None,
         validity: vec![
             check("accepted = unique + lost", "1,680,000", "1,680,000 + 0"),
             check(
