@@ -13,7 +13,6 @@ pub mod event;
 pub mod limits;
 pub mod pacer;
 pub mod payload;
-pub mod refusal;
 pub mod schedule;
 pub mod send;
 pub mod senders;

@@ -6,8 +6,8 @@ use wiretrial_contract::control::{GeneratorPrepare, Group, GroupName};
 use wiretrial_contract::stamp::{COMPACT_LEN, Class, FULL_LEN, Form};
 use wiretrial_contract::units::{FCS, Family, FrameSize, Nanos};
 
-use crate::refusal::Refusal;
 use crate::target;
+use wiretrial_contract::failure::Failure;
 
 /// Most datagrams one `prepare` may plan, warm-up included.
 pub const MAX_PACKETS: u64 = 10_000_000_000;
@@ -38,13 +38,13 @@ pub const MAX_BATCH: u32 = 1024;
 ///
 /// The first value that is wrong, over its cap or under its minimum, or a target that is not
 /// allowed.
-pub fn check(prepare: &GeneratorPrepare) -> Result<(), Refusal> {
+pub fn check(prepare: &GeneratorPrepare) -> Result<(), Failure> {
     between("senders", prepare.senders, 1, MAX_SENDERS)?;
     between("batch", prepare.batch, 1, MAX_BATCH)?;
     between("rate-pps", prepare.rate_pps, 1, MAX_RATE_PPS)?;
     between("deadline", prepare.deadline_ns, 1, MAX_DEADLINE_NS)?;
     if prepare.max_burst < prepare.batch {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "max-burst {} is less than one batch of {}; two batches are the usual least",
             prepare.max_burst, prepare.batch
         )));
@@ -55,7 +55,7 @@ pub fn check(prepare: &GeneratorPrepare) -> Result<(), Refusal> {
     }
     for (at, group) in prepare.groups.iter().enumerate() {
         if let Some(other) = prepare.groups[..at].iter().find(|o| overlap(o, group)) {
-            return Err(Refusal::usage(format!(
+            return Err(Failure::usage(format!(
                 "{} and {} share source ports; give each group its own",
                 name(&other.name),
                 name(&group.name)
@@ -79,7 +79,7 @@ pub fn check(prepare: &GeneratorPrepare) -> Result<(), Refusal> {
 /// # Errors
 ///
 /// A frame over its cap, under Ethernet's minimum, or too small for the stamp.
-pub fn payload(prepare: &GeneratorPrepare, family: Family) -> Result<u32, Refusal> {
+pub fn payload(prepare: &GeneratorPrepare, family: Family) -> Result<u32, Failure> {
     let size = prepare.frame_size;
     if size > MAX_FRAME_SIZE {
         return Err(over("frame-size", size, MAX_FRAME_SIZE));
@@ -90,14 +90,14 @@ pub fn payload(prepare: &GeneratorPrepare, family: Family) -> Result<u32, Refusa
         Form::Full => ("the full stamp", FULL_LEN),
     };
     if (left as usize) < wanted {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "frame-size {size} leaves {left} bytes of UDP payload; {what} needs {wanted} \
              (frame-size {})",
             wanted + (family.headers() + FCS) as usize
         )));
     }
     if size < MIN_FRAME_SIZE {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "frame-size {size} is under Ethernet's minimum of {MIN_FRAME_SIZE}"
         )));
     }
@@ -123,16 +123,16 @@ pub fn name(name: &GroupName) -> String {
     }
 }
 
-fn check_group(prepare: &GeneratorPrepare, group: &Group) -> Result<(), Refusal> {
+fn check_group(prepare: &GeneratorPrepare, group: &Group) -> Result<(), Failure> {
     target::check(group.target.ip(), &prepare.allowed_targets)?;
     if group.target.port() == 0 {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "target {} has port 0; name the receiver's port",
             group.target
         )));
     }
     if family(group) != family(&prepare.groups[0]) {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "target {} is of another IP version than {}; one prepare has one",
             group.target, prepare.groups[0].target
         )));
@@ -141,7 +141,7 @@ fn check_group(prepare: &GeneratorPrepare, group: &Group) -> Result<(), Refusal>
     let ports = group.source_ports;
     between("number of flows", ports.count, 1, MAX_FLOWS)?;
     if !u32::from(ports.count).is_multiple_of(prepare.senders) {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "{}: {} flows are not a multiple of {} senders",
             name(&group.name),
             ports.count,
@@ -149,7 +149,7 @@ fn check_group(prepare: &GeneratorPrepare, group: &Group) -> Result<(), Refusal>
         )));
     }
     if ports.first == 0 || ports.first.checked_add(ports.count - 1).is_none() {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "{}: {} source ports from {} leave the range 1..=65535",
             name(&group.name),
             ports.count,
@@ -157,14 +157,14 @@ fn check_group(prepare: &GeneratorPrepare, group: &Group) -> Result<(), Refusal>
         )));
     }
     if group.slices.is_empty() {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "{} has no slices; leave it out or give it one",
             name(&group.name)
         )));
     }
     for (at, slice) in group.slices.iter().enumerate() {
         if slice.packets == 0 || !matches!(slice.class, Class::Counted | Class::WarmUp) {
-            return Err(Refusal::usage(format!(
+            return Err(Failure::usage(format!(
                 "{}: slice {at} must have packets, counted or warm-up",
                 name(&group.name)
             )));
@@ -187,27 +187,27 @@ fn between<T: PartialOrd + std::fmt::Display + Copy>(
     value: T,
     least: T,
     most: T,
-) -> Result<(), Refusal> {
+) -> Result<(), Failure> {
     if value > most {
         return Err(over(what, value, most));
     }
     if value < least {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "{what} is {value}; the least is {least}"
         )));
     }
     Ok(())
 }
 
-fn over(what: &str, value: impl std::fmt::Display, cap: impl std::fmt::Display) -> Refusal {
-    Refusal::usage(format!(
+fn over(what: &str, value: impl std::fmt::Display, cap: impl std::fmt::Display) -> Failure {
+    Failure::usage(format!(
         "{what} {value} is over the generator's cap of {cap}"
     ))
 }
 
-/// The refusal of a schedule that is `length_ns` long.
+/// The failure of a schedule that is `length_ns` long.
 #[must_use]
-pub fn too_long(length_ns: u128) -> Refusal {
+pub fn too_long(length_ns: u128) -> Failure {
     over(
         "schedule of",
         format!("{length_ns}ns"),
@@ -255,12 +255,12 @@ pub(crate) mod tests {
         }
     }
 
-    fn refusal(change: impl FnOnce(&mut GeneratorPrepare)) -> String {
+    fn failure(change: impl FnOnce(&mut GeneratorPrepare)) -> String {
         let mut changed = prepare();
         change(&mut changed);
-        let refusal = check(&changed).unwrap_err();
-        assert_eq!(refusal.code, 2);
-        refusal.message
+        let failure = check(&changed).unwrap_err();
+        assert_eq!(failure.code, 2);
+        failure.message
     }
 
     #[test]
@@ -271,16 +271,16 @@ pub(crate) mod tests {
     #[test]
     fn small_frames_say_what_they_leave() {
         assert_eq!(
-            refusal(|p| p.frame_size = 60),
+            failure(|p| p.frame_size = 60),
             "frame-size 60 leaves 14 bytes of UDP payload; a counted packet needs 18 \
              (frame-size 64)"
         );
         assert_eq!(
-            refusal(|p| p.form = Form::Full),
+            failure(|p| p.form = Form::Full),
             "frame-size 64 leaves 18 bytes of UDP payload; the full stamp needs 48 (frame-size 94)"
         );
         assert_eq!(
-            refusal(|p| p.groups[0].target = "[::1]:39053".parse().unwrap()),
+            failure(|p| p.groups[0].target = "[::1]:39053".parse().unwrap()),
             "frame-size 64 leaves 0 bytes of UDP payload; a counted packet needs 18 \
              (frame-size 84)"
         );
@@ -289,30 +289,30 @@ pub(crate) mod tests {
     #[test]
     fn every_cap_names_value_and_cap() {
         assert_eq!(
-            refusal(|p| p.senders = 65),
+            failure(|p| p.senders = 65),
             "senders 65 is over the generator's cap of 64"
         );
         for (message, value, cap) in [
-            (refusal(|p| p.batch = 1025), "1025", "1024"),
-            (refusal(|p| p.rate_pps = 20_000_001), "20000001", "20000000"),
-            (refusal(|p| p.frame_size = 9019), "9019", "9018"),
+            (failure(|p| p.batch = 1025), "1025", "1024"),
+            (failure(|p| p.rate_pps = 20_000_001), "20000001", "20000000"),
+            (failure(|p| p.frame_size = 9019), "9019", "9018"),
             (
-                refusal(|p| p.groups[0].source_ports.count = 1025),
+                failure(|p| p.groups[0].source_ports.count = 1025),
                 "1025",
                 "1024",
             ),
             (
-                refusal(|p| p.groups[0].slices[0].packets = MAX_PACKETS + 1),
+                failure(|p| p.groups[0].slices[0].packets = MAX_PACKETS + 1),
                 "10000000001",
                 "10000000000",
             ),
             (
-                refusal(|p| p.deadline_ns = u64::MAX),
+                failure(|p| p.deadline_ns = u64::MAX),
                 "18446744073709551615",
                 "172860000000000",
             ),
             (
-                refusal(|p| p.groups = (0..17).map(|g| group("g", 1_000 + 4 * g, 0)).collect()),
+                failure(|p| p.groups = (0..17).map(|g| group("g", 1_000 + 4 * g, 0)).collect()),
                 "17",
                 "16",
             ),
@@ -327,47 +327,47 @@ pub(crate) mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        assert_eq!(refusal(|p| p.rate_pps = 0), "rate-pps is 0; the least is 1");
+        assert_eq!(failure(|p| p.rate_pps = 0), "rate-pps is 0; the least is 1");
         for (message, part) in [
-            (refusal(|p| p.senders = 0), "senders is 0"),
-            (refusal(|p| p.batch = 0), "batch is 0"),
-            (refusal(|p| p.groups.clear()), "number of groups is 0"),
-            (refusal(|p| p.deadline_ns = 0), "deadline is 0"),
+            (failure(|p| p.senders = 0), "senders is 0"),
+            (failure(|p| p.batch = 0), "batch is 0"),
+            (failure(|p| p.groups.clear()), "number of groups is 0"),
+            (failure(|p| p.deadline_ns = 0), "deadline is 0"),
             (
-                refusal(|p| p.groups[0].slices.clear()),
+                failure(|p| p.groups[0].slices.clear()),
                 "group a has no slices",
             ),
             (
-                refusal(|p| p.groups[0].slices[0].packets = 0),
+                failure(|p| p.groups[0].slices[0].packets = 0),
                 "slice 0 must have packets",
             ),
             (
-                refusal(|p| p.groups[0].slices[0].class = Class::Probe),
+                failure(|p| p.groups[0].slices[0].class = Class::Probe),
                 "counted or warm-up",
             ),
             (
-                refusal(|p| p.senders = 3),
+                failure(|p| p.senders = 3),
                 "4 flows are not a multiple of 3 senders",
             ),
-            (refusal(|p| p.max_burst = 0), "max-burst 0 is less"),
+            (failure(|p| p.max_burst = 0), "max-burst 0 is less"),
             (
-                refusal(|p| p.groups[0].source_ports.first = 65_533),
+                failure(|p| p.groups[0].source_ports.first = 65_533),
                 "leave the range",
             ),
             (
-                refusal(|p| p.groups.push(group("b", 40_003, 0))),
+                failure(|p| p.groups.push(group("b", 40_003, 0))),
                 "group a and group b share source ports",
             ),
             (
-                refusal(|p| p.groups[0].target.set_port(0)),
+                failure(|p| p.groups[0].target.set_port(0)),
                 "127.0.0.1:0 has port 0",
             ),
             (
-                refusal(|p| p.groups[0].target = "192.0.2.1:5".parse().unwrap()),
+                failure(|p| p.groups[0].target = "192.0.2.1:5".parse().unwrap()),
                 "--allow-target 192.0.2.1",
             ),
             (
-                refusal(|p| {
+                failure(|p| {
                     p.frame_size = 128;
                     p.groups.push(Group {
                         target: "[::1]:5".parse().unwrap(),

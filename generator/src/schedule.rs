@@ -15,7 +15,7 @@ use wiretrial_contract::control::GeneratorPrepare;
 use wiretrial_contract::stamp::Class;
 
 use crate::limits;
-use crate::refusal::Refusal;
+use wiretrial_contract::failure::Failure;
 
 const SECOND_NS: u128 = 1_000_000_000;
 
@@ -78,7 +78,7 @@ impl Schedule {
     ///
     /// What [`limits::check`] refuses; slices of a group that are not in order, slices of any two
     /// groups that overlap, and a schedule longer than [`limits::MAX_DURATION_NS`].
-    pub fn new(prepare: &GeneratorPrepare) -> Result<Self, Refusal> {
+    pub fn new(prepare: &GeneratorPrepare) -> Result<Self, Failure> {
         limits::check(prepare)?;
         let mut slices = Vec::new();
         for (group, of) in prepare.groups.iter().enumerate() {
@@ -89,7 +89,7 @@ impl Schedule {
                 class: slice.class,
             }));
             if !of.slices.is_sorted_by_key(|slice| slice.start_ns) {
-                return Err(Refusal::usage(format!(
+                return Err(Failure::usage(format!(
                     "{}: its slices are not in the order of their starts",
                     limits::name(&of.name)
                 )));
@@ -99,7 +99,7 @@ impl Schedule {
         for two in slices.windows(2) {
             if u128::from(two[1].start_ns) < two[0].end_ns(prepare.rate_pps) {
                 let name = |slice: &PlannedSlice| limits::name(&prepare.groups[slice.group].name);
-                return Err(Refusal::usage(format!(
+                return Err(Failure::usage(format!(
                     "the slice of {} at {} ns overlaps the slice of {} at {} ns, which lasts {} ns",
                     name(&two[1]),
                     two[1].start_ns,
@@ -265,10 +265,10 @@ mod tests {
         }
     }
 
-    fn refusal(prepare: &GeneratorPrepare) -> String {
-        let refusal = Schedule::new(prepare).unwrap_err();
-        assert_eq!(refusal.code, 2);
-        refusal.message
+    fn failure(prepare: &GeneratorPrepare) -> String {
+        let failure = Schedule::new(prepare).unwrap_err();
+        assert_eq!(failure.code, 2);
+        failure.message
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
         assert!(Schedule::new(&asked).is_ok());
         asked.groups[1].slices[0].start_ns -= 1;
         assert_eq!(
-            refusal(&asked),
+            failure(&asked),
             "the slice of group b at 99999999 ns overlaps the slice of group a at 0 ns, which \
              lasts 100000000 ns"
         );
@@ -327,9 +327,9 @@ mod tests {
             slice(1_000_000_000, 1, Class::Counted),
             slice(0, 1, Class::WarmUp),
         ];
-        assert!(refusal(&asked).contains("not in the order"));
+        assert!(failure(&asked).contains("not in the order"));
         asked.groups[0].slices = vec![slice(u64::MAX, 1, Class::Counted)];
-        assert!(refusal(&asked).contains("over the generator's cap of 86400s"));
+        assert!(failure(&asked).contains("over the generator's cap of 86400s"));
     }
 
     #[test]

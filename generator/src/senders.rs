@@ -11,12 +11,12 @@ use wiretrial_contract::stamp::Class;
 
 use crate::event::Event;
 use crate::limits;
-use crate::refusal::Refusal;
 use crate::schedule::{Numbers, Schedule};
 use crate::send::batch::{Batch, Datagrams};
 use crate::send::sockets::Sockets;
 use crate::tally::{self, GroupCounts, SenderTally};
 use crate::worker::{self, Shared, Worker};
+use wiretrial_contract::failure::Failure;
 
 /// From `go` to the start of the schedule, ns: time for every sender to wake up.
 const LEAD_NS: u64 = 2_000_000;
@@ -42,7 +42,7 @@ impl Senders {
     /// # Errors
     ///
     /// What [`Schedule::new`], [`Sockets::open`] and [`worker::settle`] refuse.
-    pub fn open(prepare: GeneratorPrepare, events: &mpsc::Sender<Event>) -> Result<Self, Refusal> {
+    pub fn open(prepare: GeneratorPrepare, events: &mpsc::Sender<Event>) -> Result<Self, Failure> {
         let schedule = Schedule::new(&prepare)?;
         let sockets = Sockets::open(&prepare)?;
         let payload = limits::payload(&prepare, limits::family(&prepare.groups[0]))?;
@@ -135,9 +135,9 @@ impl Senders {
         &mut self,
         sender: usize,
         tally: Option<Box<SenderTally>>,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool, Failure> {
         let Some(tally) = tally else {
-            return Err(Refusal::incomplete(format!(
+            return Err(Failure::evidence(format!(
                 "sender {sender} failed before its end; its standard error says why"
             )));
         };
@@ -185,7 +185,7 @@ impl Senders {
         sender: u32,
         payload: u32,
         events: mpsc::Sender<Event>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Failure> {
         let shared = Arc::clone(&self.shared);
         let (start, started) = mpsc::channel();
         let (settled, settling) = mpsc::channel();
@@ -211,10 +211,10 @@ impl Senders {
                     Err(mpsc::RecvError) => finish.tally = None,
                 }
             })
-            .map_err(|error| Refusal::host(format!("cannot start sender {sender}: {error}")))?;
+            .map_err(|error| Failure::host(format!("cannot start sender {sender}: {error}")))?;
         let cpus = settling
             .recv()
-            .map_err(|_| Refusal::host(format!("sender {sender} failed while it got ready")))??;
+            .map_err(|_| Failure::host(format!("sender {sender} failed while it got ready")))??;
         self.cpus.push(cpus);
         self.starts.push(start);
         Ok(())

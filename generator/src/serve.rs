@@ -19,8 +19,8 @@ use wiretrial_contract::units::Nanos;
 use wiretrial_contract::{clock, digest};
 
 use crate::event::{self, Event};
-use crate::refusal::Refusal;
 use crate::senders::{self, Senders};
+use wiretrial_contract::failure::Failure;
 
 /// Longest silence of a harness that has said `beat`, ns.
 const BEAT_LIMIT_NS: u64 = 5_000_000_000;
@@ -30,12 +30,12 @@ const BEAT_LIMIT_NS: u64 = 5_000_000_000;
 /// # Errors
 ///
 /// Why the process ends other than by `bye`; said to the harness as `error` before.
-pub fn run(input: impl BufRead + Send + 'static, out: &mut impl Write) -> Result<(), Refusal> {
+pub fn run(input: impl BufRead + Send + 'static, out: &mut impl Write) -> Result<(), Failure> {
     let outcome = conduct(input, out);
-    if let Err(refusal) = &outcome {
+    if let Err(failure) = &outcome {
         let error = FromChild::Error(ChildError {
-            code: refusal.code,
-            message: refusal.message.clone(),
+            code: failure.code,
+            message: failure.message.clone(),
         });
         // Whoever closed the pipe has no use for it.
         let _ = control::send(out, &error);
@@ -43,9 +43,9 @@ pub fn run(input: impl BufRead + Send + 'static, out: &mut impl Write) -> Result
     outcome
 }
 
-fn conduct(input: impl BufRead + Send + 'static, out: &mut impl Write) -> Result<(), Refusal> {
+fn conduct(input: impl BufRead + Send + 'static, out: &mut impl Write) -> Result<(), Failure> {
     let (events, happened) = mpsc::channel();
-    let no_thread = |error| Refusal::host(format!("cannot watch for messages: {error}"));
+    let no_thread = |error| Failure::host(format!("cannot watch for messages: {error}"));
     event::watch_signals(events.clone()).map_err(no_thread)?;
     say(out, &FromChild::Hello(hello()?))?;
     event::watch_input(input, events.clone()).map_err(no_thread)?;
@@ -59,14 +59,14 @@ fn conduct(input: impl BufRead + Send + 'static, out: &mut impl Write) -> Result
     .hold()
 }
 
-fn hello() -> Result<Hello, Refusal> {
+fn hello() -> Result<Hello, Failure> {
     Ok(Hello {
         role: Role::Generator,
         protocol: PROTOCOL_RANGE,
         stamp: STAMP_RANGE,
         version: env!("CARGO_PKG_VERSION").into(),
         sha256: digest::sha256_self()
-            .map_err(|error| Refusal::host(format!("cannot read /proc/self/exe: {error}")))?,
+            .map_err(|error| Failure::host(format!("cannot read /proc/self/exe: {error}")))?,
         pid: process::id(),
         libpcap: None,
     })
@@ -106,15 +106,15 @@ struct Limit {
 }
 
 impl<W: Write> Conversation<'_, W> {
-    fn hold(mut self) -> Result<(), Refusal> {
+    fn hold(mut self) -> Result<(), Failure> {
         let mut step = Step::Hello;
         loop {
             let message = match self.next()? {
                 Event::Said(ToChild::Bye) => return Ok(()),
                 Event::Said(message) => message,
-                Event::Broken(error) => return Err(Refusal::usage(error.to_string())),
-                Event::Ended => return Err(Refusal::incomplete("the harness is gone")),
-                Event::Signal => return Err(Refusal::interrupted()),
+                Event::Broken(error) => return Err(Failure::usage(error.to_string())),
+                Event::Ended => return Err(Failure::evidence("the harness is gone")),
+                Event::Signal => return Err(Failure::interrupted()),
                 Event::Finished { sender, tally } => {
                     if let Step::Sending(senders) = &mut step
                         && senders.finished(sender, tally)?
@@ -131,7 +131,7 @@ impl<W: Write> Conversation<'_, W> {
         }
     }
 
-    fn answer(&mut self, step: Step, message: ToChild) -> Result<Step, Refusal> {
+    fn answer(&mut self, step: Step, message: ToChild) -> Result<Step, Failure> {
         Ok(match (step, message) {
             (step, ToChild::Beat) => {
                 self.beat_by = Some(Limit {
@@ -145,7 +145,7 @@ impl<W: Write> Conversation<'_, W> {
             }
             (Step::Open(mut senders, probes), ToChild::Probe) => {
                 if probes == PROBE_ATTEMPTS {
-                    return Err(Refusal::usage(format!(
+                    return Err(Failure::usage(format!(
                         "more than {PROBE_ATTEMPTS} probes; the receiver sees none of them"
                     )));
                 }
@@ -162,7 +162,7 @@ impl<W: Write> Conversation<'_, W> {
             }
             (_, ToChild::Stop(_)) => Step::Over,
             (step, message) => {
-                return Err(Refusal::usage(format!(
+                return Err(Failure::usage(format!(
                     "{} {}; the order is prepare, probe, go, bye",
                     name(&message),
                     step.name()
@@ -171,7 +171,7 @@ impl<W: Write> Conversation<'_, W> {
         })
     }
 
-    fn prepare(&mut self, prepare: GeneratorPrepare) -> Result<Senders, Refusal> {
+    fn prepare(&mut self, prepare: GeneratorPrepare) -> Result<Senders, Failure> {
         let limit_ns = prepare.deadline_ns;
         let senders = Senders::open(prepare, &self.events)?;
         self.deadline = Some(Limit {
@@ -188,25 +188,25 @@ impl<W: Write> Conversation<'_, W> {
         Ok(senders)
     }
 
-    fn next(&self) -> Result<Event, Refusal> {
+    fn next(&self) -> Result<Event, Failure> {
         let limits = [&self.deadline, &self.beat_by];
         let next = limits.into_iter().flatten().min_by_key(|limit| limit.at_ns);
-        let gone = || Refusal::incomplete("nothing can happen any more");
+        let gone = || Failure::evidence("nothing can happen any more");
         let Some(limit) = next else {
             return self.happened.recv().map_err(|_| gone());
         };
         let left_ns = limit.at_ns.saturating_sub(clock::monotonic_ns());
         let event = self.happened.recv_timeout(Duration::from_nanos(left_ns));
         event.map_err(|error| match error {
-            RecvTimeoutError::Timeout => Refusal::incomplete(limit.why.clone()),
+            RecvTimeoutError::Timeout => Failure::evidence(limit.why.clone()),
             RecvTimeoutError::Disconnected => gone(),
         })
     }
 }
 
-fn say(out: &mut impl Write, message: &FromChild) -> Result<(), Refusal> {
+fn say(out: &mut impl Write, message: &FromChild) -> Result<(), Failure> {
     control::send(out, message)
-        .map_err(|error| Refusal::incomplete(format!("the harness does not listen: {error}")))
+        .map_err(|error| Failure::evidence(format!("the harness does not listen: {error}")))
 }
 
 fn name(message: &ToChild) -> &'static str {

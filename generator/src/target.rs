@@ -9,7 +9,7 @@
 
 use std::net::IpAddr;
 
-use crate::refusal::Refusal;
+use wiretrial_contract::failure::Failure;
 
 /// Checks one target; `allowed` holds the addresses somebody vouched for.
 ///
@@ -17,16 +17,16 @@ use crate::refusal::Refusal;
 ///
 /// The target is unspecified, multicast, broadcast or an IPv4 address in IPv6 form, or is not
 /// local in the sense above and not in `allowed`.
-pub fn check(target: IpAddr, allowed: &[IpAddr]) -> Result<(), Refusal> {
+pub fn check(target: IpAddr, allowed: &[IpAddr]) -> Result<(), Failure> {
     if target.to_canonical() != target {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "target {target} is an IPv4 address in IPv6 form; write {}",
             target.to_canonical()
         )));
     }
     let broadcast = matches!(target, IpAddr::V4(v4) if v4.is_broadcast());
     if broadcast || target.is_multicast() || target.is_unspecified() {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "target {target} is not one host; broadcast, multicast and unspecified addresses are \
              never sent to"
         )));
@@ -34,7 +34,7 @@ pub fn check(target: IpAddr, allowed: &[IpAddr]) -> Result<(), Refusal> {
     if is_local(target) || allowed.contains(&target) {
         return Ok(());
     }
-    Err(Refusal::usage(format!(
+    Err(Failure::usage(format!(
         "target {target} is neither private, link-local, 198.18.0.0/15 nor a network wiretrial \
          made; --allow-target {target} if it is yours"
     )))
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn the_sentence_names_the_cure_and_the_cure_works() {
         let target: IpAddr = "203.0.113.9".parse().unwrap();
-        let refusal = check(target, &["203.0.113.8".parse().unwrap()]).unwrap_err();
+        let failure = check(target, &["203.0.113.8".parse().unwrap()]).unwrap_err();
         assert_eq!(
-            refusal.message,
+            failure.message,
             "target 203.0.113.9 is neither private, link-local, 198.18.0.0/15 nor a network \
              wiretrial made; --allow-target 203.0.113.9 if it is yours"
         );

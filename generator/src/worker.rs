@@ -11,11 +11,11 @@ use wiretrial_contract::clock;
 use wiretrial_contract::stamp::Identity;
 
 use crate::pacer::Pacer;
-use crate::refusal::Refusal;
 use crate::schedule::{Call, Numbers, Schedule};
 use crate::send::batch::{Batch, Datagrams};
 use crate::send::sockets::Sockets;
 use crate::tally::SenderTally;
+use wiretrial_contract::failure::Failure;
 
 /// A sender sleeps until this long before a call is due and spins from there, ns: more than a
 /// wake-up takes on a quiet machine.
@@ -153,7 +153,7 @@ impl Worker {
 /// # Errors
 ///
 /// The CPU does not exist or is not allowed to this process.
-pub fn settle(cpu: Option<u32>) -> Result<Vec<u32>, Refusal> {
+pub fn settle(cpu: Option<u32>) -> Result<Vec<u32>, Failure> {
     // Without it sleeps end up to 50 us late, which the spin covers.
     let _ = prctl::set_timerslack(1);
     let this = Pid::from_raw(0);
@@ -162,7 +162,7 @@ pub fn settle(cpu: Option<u32>) -> Result<Vec<u32>, Refusal> {
         only.set(cpu as usize)
             .and_then(|()| sched_setaffinity(this, &only))
             .map_err(|error| {
-                Refusal::host(format!(
+                Failure::host(format!(
                     "a sender cannot be kept on cpu {cpu} ({error}); allowed here: {:?}",
                     allowed_cpus().unwrap_or_default()
                 ))
@@ -171,9 +171,9 @@ pub fn settle(cpu: Option<u32>) -> Result<Vec<u32>, Refusal> {
     allowed_cpus()
 }
 
-fn allowed_cpus() -> Result<Vec<u32>, Refusal> {
+fn allowed_cpus() -> Result<Vec<u32>, Failure> {
     let set = sched_getaffinity(Pid::from_raw(0))
-        .map_err(|error| Refusal::host(format!("cannot read a sender's cpus: {error}")))?;
+        .map_err(|error| Failure::host(format!("cannot read a sender's cpus: {error}")))?;
     let cpus = (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false));
     Ok(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect())
 }

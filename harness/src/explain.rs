@@ -9,9 +9,9 @@ mod terms;
 
 use std::fmt::Write as _;
 
-use crate::failure::Failure;
 use entries::ENTRIES;
 use terms::TERMS;
+use wiretrial_contract::failure::Failure;
 
 /// What a word names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

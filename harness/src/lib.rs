@@ -9,7 +9,6 @@ pub mod cli;
 pub mod evidence;
 pub mod executables;
 pub mod explain;
-pub mod failure;
 pub mod host;
 pub mod judge;
 pub mod run;

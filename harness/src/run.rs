@@ -5,10 +5,11 @@ use wiretrial_contract::plan::{Plan, PlannedPair};
 use wiretrial_contract::record::{Outcome, Phase, TrialRecord};
 
 use crate::evidence::rows::Rows;
-use crate::failure::Failure;
 use crate::host::Host;
-use crate::trial::conduct::{self, Job, Setting};
+use crate::trial::conduct;
 use crate::trial::next::{Next, next};
+use crate::trial::setting::{Job, Setting};
+use wiretrial_contract::failure::Failure;
 
 /// Times a case is rehearsed before its rate counts as out of reach: one stall of the host is not
 /// a limit.

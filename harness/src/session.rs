@@ -19,13 +19,13 @@ use crate::evidence::folder::{self, ANALYSIS, Folder, PILOT, PLAN, RAW, ROOT};
 use crate::evidence::reports;
 use crate::evidence::rows::Rows;
 use crate::executables::{self, Found, Named};
-use crate::failure::Failure;
 use crate::host::{
     Interrupt, IsolationChoice, LocalHost, Setting as HostSetting, choose_placement, class,
 };
 use crate::judge;
 use crate::run::{self, End};
-use crate::trial::conduct::{Programs, Setting};
+use crate::trial::setting::{Programs, Setting};
+use wiretrial_contract::failure::Failure;
 
 /// Interface of the loopback topology.
 const LOOPBACK: &str = "lo";

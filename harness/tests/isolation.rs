@@ -14,9 +14,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use wiretrial::failure::Failure;
 use wiretrial::host::{Agent, HostLock, Interrupt};
 use wiretrial_contract::control::{Isolation, Role, TopologyKind};
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::{clock, exit};
 
 #[path = "isolation/actor.rs"]

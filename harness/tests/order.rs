@@ -10,12 +10,13 @@ use fake::{FakeHost, Fault};
 use wiretrial::campaign::overrides::Overrides;
 use wiretrial::campaign::{plan as sealing, shipped};
 use wiretrial::evidence::rows::{self, Rows, read_chain};
-use wiretrial::failure::Failure;
 use wiretrial::judge;
 use wiretrial::run::{self, End};
-use wiretrial::trial::conduct::{self, Job, Program, Programs, Setting};
+use wiretrial::trial::conduct;
+use wiretrial::trial::setting::{Job, Program, Programs, Setting};
 use wiretrial_contract::analysis::{Analysis, LoadVerdict, Verdict};
 use wiretrial_contract::control::Isolation;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{LaunchOrder, Placement, Plan, Seed};
 use wiretrial_contract::record::{LedgerState, Outcome, Phase, Share, Stage, Step, TrialRecord};
 

@@ -2,7 +2,7 @@
 
 use wiretrial_contract::control::ReceiverPrepare;
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Most counted datagrams of one trial: bitmaps of 1 GiB.
 pub const MOST_PLANNED: u64 = 1 << 33;

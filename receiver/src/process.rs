@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Pins every thread of this process to `cpu`; threads started later inherit it.
 ///

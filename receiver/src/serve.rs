@@ -18,9 +18,9 @@ use wiretrial_contract::control::{
 };
 use wiretrial_contract::{clock, digest};
 
-use crate::failure::Failure;
 use crate::path::{self, Notice, Order, Start, Stop};
 use crate::{prepare, process};
+use wiretrial_contract::failure::Failure;
 
 /// A harness that sends `beat` and then is silent for this long is gone, ns.
 const BEAT_LIMIT_NS: u64 = 5_000_000_000;

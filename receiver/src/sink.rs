@@ -14,7 +14,7 @@ use nix::sys::stat::fstat;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use wiretrial_contract::units::Family;
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// A bound sink.
 #[derive(Debug)]

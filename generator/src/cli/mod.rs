@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use wiretrial_contract::exit;
 
-use crate::refusal::Refusal;
 use crate::serve;
+use wiretrial_contract::failure::Failure;
 
 const EXAMPLE: &str = "\
 Example:
@@ -56,16 +56,16 @@ pub fn run() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::from(exit::DONE),
-        Err(refusal) => {
-            eprintln!("wiretrial-generator: exit {}: {refusal}", refusal.code);
-            ExitCode::from(refusal.code)
+        Err(failure) => {
+            eprintln!("wiretrial-generator: exit {}: {failure}", failure.code);
+            ExitCode::from(failure.code)
         }
     }
 }
 
-fn by_hand(arguments: &send::Arguments) -> Result<(), Refusal> {
+fn by_hand(arguments: &send::Arguments) -> Result<(), Failure> {
     let sent = send::run(arguments)?;
     writeln!(io::stdout().lock(), "{}", sent.json)
-        .map_err(|error| Refusal::incomplete(format!("the report cannot be printed: {error}")))?;
+        .map_err(|error| Failure::evidence(format!("the report cannot be printed: {error}")))?;
     sent.outcome
 }

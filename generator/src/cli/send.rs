@@ -16,8 +16,8 @@ use wiretrial_contract::{clock, exit};
 
 use crate::event::{self, Event};
 use crate::limits;
-use crate::refusal::Refusal;
 use crate::senders::Senders;
+use wiretrial_contract::failure::Failure;
 
 /// Schema of what is printed.
 const SCHEMA: &str = "wiretrial.by-hand-generator/1";
@@ -90,15 +90,15 @@ pub(super) struct Sent {
     /// The report as one JSON document.
     pub(super) json: Value,
     /// Whether every planned packet was accepted.
-    pub(super) outcome: Result<(), Refusal>,
+    pub(super) outcome: Result<(), Failure>,
 }
 
 /// Sends, and reports even when it was cut short.
-pub(super) fn run(arguments: &Arguments) -> Result<Sent, Refusal> {
+pub(super) fn run(arguments: &Arguments) -> Result<Sent, Failure> {
     let prepare = prepare(arguments)?;
     let (events, happened) = mpsc::channel();
     event::watch_signals(events.clone())
-        .map_err(|error| Refusal::host(format!("cannot watch for signals: {error}")))?;
+        .map_err(|error| Failure::host(format!("cannot watch for signals: {error}")))?;
     let mut senders = Senders::open(prepare.clone(), &events)?;
     let ready = senders.ready();
     let deadline_ns = clock::monotonic_ns() + prepare.deadline_ns;
@@ -106,11 +106,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Sent, Refusal> {
     let cut = wait(&mut senders, &happened, deadline_ns)?;
     let report = senders.report();
     let outcome = match cut {
-        Some(refusal) if refusal.code == exit::INTERRUPTED => Err(refusal),
+        Some(failure) if failure.code == exit::INTERRUPTED => Err(failure),
         cut => verdict(&report, cut),
     };
     let value = |value: serde_json::Result<Value>| {
-        value.map_err(|error| Refusal::host(format!("cannot write the report: {error}")))
+        value.map_err(|error| Failure::host(format!("cannot write the report: {error}")))
     };
     Ok(Sent {
         json: json!({
@@ -128,7 +128,7 @@ fn wait(
     senders: &mut Senders,
     happened: &Receiver<Event>,
     deadline_ns: u64,
-) -> Result<Option<Refusal>, Refusal> {
+) -> Result<Option<Failure>, Failure> {
     let mut cut = None;
     loop {
         let left_ns = match cut {
@@ -143,12 +143,12 @@ fn wait(
                 }
                 continue;
             }
-            Ok(_) => cut = Some(Refusal::interrupted()),
+            Ok(_) => cut = Some(Failure::interrupted()),
             Err(RecvTimeoutError::Timeout) if cut.is_none() => {
-                cut = Some(Refusal::incomplete("the time was up"));
+                cut = Some(Failure::evidence("the time was up"));
             }
             Err(_) => {
-                return Err(Refusal::incomplete(
+                return Err(Failure::evidence(
                     "a sender does not stop: its send call hangs",
                 ));
             }
@@ -157,7 +157,7 @@ fn wait(
     }
 }
 
-fn verdict(report: &GeneratorReport, cut: Option<Refusal>) -> Result<(), Refusal> {
+fn verdict(report: &GeneratorReport, cut: Option<Failure>) -> Result<(), Failure> {
     let (planned, accepted) = report
         .groups
         .iter()
@@ -169,17 +169,17 @@ fn verdict(report: &GeneratorReport, cut: Option<Refusal>) -> Result<(), Refusal
     }
     let refused = report.groups.iter().flat_map(|group| &group.errors);
     let mut why: Vec<String> = refused.map(|(name, n)| format!("{n} {name}")).collect();
-    why.extend(cut.map(|refusal| refusal.message));
-    Err(Refusal::incomplete(format!(
+    why.extend(cut.map(|failure| failure.message));
+    Err(Failure::evidence(format!(
         "{accepted} of {planned} planned packets were accepted ({})",
         why.join(", ")
     )))
 }
 
-fn prepare(arguments: &Arguments) -> Result<GeneratorPrepare, Refusal> {
+fn prepare(arguments: &Arguments) -> Result<GeneratorPrepare, Failure> {
     let rate_pps = arguments.rate.0;
     if !(1..=limits::MAX_RATE_PPS).contains(&rate_pps) {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "--rate {rate_pps} is not within 1..={}",
             limits::MAX_RATE_PPS
         )));
@@ -191,13 +191,13 @@ fn prepare(arguments: &Arguments) -> Result<GeneratorPrepare, Refusal> {
     let packets = match (arguments.packets, arguments.duration) {
         (Some(Count(packets)), _) => packets,
         (None, Some(time)) => at_rate(time),
-        (None, None) => return Err(Refusal::usage("give --packets or --for")),
+        (None, None) => return Err(Failure::usage("give --packets or --for")),
     };
     let warm_up = at_rate(arguments.warm_up);
     let limit_ns = arguments.duration.map_or(USUAL_LIMIT_NS, |time| time.0);
     let length_ns = length_ns(packets, rate_pps);
     if length_ns > limit_ns {
-        return Err(Refusal::usage(format!(
+        return Err(Failure::usage(format!(
             "{packets} packets at {rate_pps} a second take {} ms; {} is allowed, --for TIME allows \
              another time",
             length_ns.div_ceil(1_000_000),
@@ -296,7 +296,7 @@ mod tests {
         arguments: Arguments,
     }
 
-    fn asked(line: &str) -> Result<GeneratorPrepare, Refusal> {
+    fn asked(line: &str) -> Result<GeneratorPrepare, Failure> {
         let line = format!("send --target 127.0.0.1:39053 {line}");
         prepare(&Line::parse_from(line.split_whitespace()).arguments)
     }
@@ -341,9 +341,9 @@ mod tests {
     #[test]
     fn a_minute_is_the_most_unless_for_says_more() {
         assert!(asked("--packets 60000 --rate 1k").is_ok());
-        let refusal = asked("--packets 60001 --rate 1k").unwrap_err();
+        let failure = asked("--packets 60001 --rate 1k").unwrap_err();
         assert_eq!(
-            refusal.message,
+            failure.message,
             "60001 packets at 1000 a second take 60001 ms; 60s is allowed, --for TIME allows \
              another time"
         );

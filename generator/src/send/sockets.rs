@@ -11,7 +11,7 @@ use wiretrial_contract::units::{ETHERNET_HEADER, FCS, Family};
 
 use super::sys;
 use crate::limits;
-use crate::refusal::Refusal;
+use wiretrial_contract::failure::Failure;
 
 /// Send buffer asked for, bytes; the kernel gives less where `net.core.wmem_max` says so. The
 /// sockets block when it is full.
@@ -33,7 +33,7 @@ impl Sockets {
     ///
     /// A source port is taken, a target has no route, is a broadcast address or lies behind an MTU
     /// that `frame_size` exceeds, or the process may not have as many descriptors.
-    pub fn open(prepare: &GeneratorPrepare) -> Result<Self, Refusal> {
+    pub fn open(prepare: &GeneratorPrepare) -> Result<Self, Failure> {
         let flows = prepare
             .groups
             .iter()
@@ -52,7 +52,7 @@ impl Sockets {
             let first = &of_group[0];
             check_mtu(first, group.target, family, prepare.frame_size)?;
             let source = first.local_addr().map_err(|error| {
-                Refusal::host(format!("cannot read the address of a socket: {error}"))
+                Failure::host(format!("cannot read the address of a socket: {error}"))
             })?;
             sockets.sources.push(source.ip());
             sockets.groups.push(of_group);
@@ -73,13 +73,13 @@ impl Sockets {
     }
 }
 
-fn open(port: u16, target: SocketAddr, family: Family) -> Result<UdpSocket, Refusal> {
+fn open(port: u16, target: SocketAddr, family: Family) -> Result<UdpSocket, Failure> {
     let (domain, any): (_, IpAddr) = match family {
         Family::Ipv4 => (Domain::IPV4, Ipv4Addr::UNSPECIFIED.into()),
         Family::Ipv6 => (Domain::IPV6, Ipv6Addr::UNSPECIFIED.into()),
     };
     let broken = |error: &dyn std::fmt::Display| {
-        Refusal::host(format!(
+        Failure::host(format!(
             "cannot make a UDP socket for source port {port}: {error}"
         ))
     };
@@ -94,16 +94,16 @@ fn open(port: u16, target: SocketAddr, family: Family) -> Result<UdpSocket, Refu
     socket
         .bind(&SocketAddr::new(any, port).into())
         .map_err(|error| {
-            Refusal::host(format!(
+            Failure::host(format!(
                 "source port {port} cannot be used ({error}); choose free ones"
             ))
         })?;
     socket.connect(&target.into()).map_err(|error| {
         match error.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::EACCES) => Refusal::usage(format!(
+            Some(Errno::EACCES) => Failure::usage(format!(
                 "target {target} is a broadcast address of this host's networks; name one host"
             )),
-            _ => Refusal::host(format!("target {target} cannot be reached: {error}")),
+            _ => Failure::host(format!("target {target} cannot be reached: {error}")),
         }
     })?;
     Ok(socket.into())
@@ -114,15 +114,15 @@ fn check_mtu(
     target: SocketAddr,
     family: Family,
     frame_size: u32,
-) -> Result<(), Refusal> {
+) -> Result<(), Failure> {
     let mtu = sys::route_mtu(socket.as_fd(), family).map_err(|error| {
-        Refusal::host(format!(
+        Failure::host(format!(
             "cannot read the MTU of the route to {target}: {error}"
         ))
     })?;
     let most = mtu.saturating_add(ETHERNET_HEADER + FCS);
     if frame_size > most {
-        return Err(Refusal::host(format!(
+        return Err(Failure::host(format!(
             "frame-size {frame_size} does not fit the route to {target}: its MTU of {mtu} allows \
              {most}"
         )));

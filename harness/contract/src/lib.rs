@@ -11,6 +11,7 @@ pub mod clock;
 pub mod control;
 pub mod digest;
 pub mod exit;
+pub mod failure;
 pub mod metric;
 pub mod plan;
 pub mod record;

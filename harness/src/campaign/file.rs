@@ -10,14 +10,11 @@ use wiretrial_contract::plan::{ArmSpec, Campaign, Case, Kind};
 
 use super::keys::{self, Default as KeyDefault, Key, Level};
 use super::layers::{self, ArmLayer, CaseLayer, Entry, Layers, Place, Sweep};
-use super::overrides::{Override, Overrides, no_such_arm};
+use super::overrides::{Override, Overrides, PAIRED_ARMS, no_such_arm};
 use super::resolve::{self, Settings};
 use super::rules;
 use super::value::is_name;
-use crate::failure::Failure;
-
-/// The arms of a paired campaign, the reference first.
-pub const PAIRED_ARMS: [&str; 2] = ["baseline", "candidate"];
+use wiretrial_contract::failure::Failure;
 
 /// The name of the only case of a file without `[[case]]`.
 const ONLY_CASE: &str = "default";

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::keys::{self, Key, Level, Range};
 use super::value::{Raw, Value, is_case_name};
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]

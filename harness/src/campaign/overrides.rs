@@ -2,11 +2,13 @@
 
 use toml::de::DeValue;
 
-use super::file::PAIRED_ARMS;
 use super::keys::{self, Level};
 use super::layers::{self, Entry, Place};
 use super::value::Raw;
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
+
+/// The arms of a paired campaign, the reference first.
+pub const PAIRED_ARMS: [&str; 2] = ["baseline", "candidate"];
 
 /// Keys that `--quick` sets, and to what. Its results are flagged by these effects: few pairs and
 /// few slices make evidence exploratory.

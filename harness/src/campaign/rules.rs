@@ -9,7 +9,7 @@ use wiretrial_contract::units::{Family, FrameSize, Nanos};
 use super::keys::{self, At};
 use super::resolve::{TIMEOUTS_IN_SLICE, TIMEOUTS_IN_WARM_UP, WARM_UP_NS, smallest_frame, stamped};
 use super::slices::{self, MAX_BLOCKS};
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 const MS: u64 = 1_000_000;
 

@@ -4,7 +4,7 @@ use wiretrial_contract::plan::Campaign;
 
 use super::file;
 use super::overrides::Overrides;
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// A campaign inside the binary.
 #[derive(Debug, Clone, Copy)]

@@ -10,8 +10,8 @@ use wiretrial_contract::record::HostFacts;
 use super::output;
 use crate::campaign::plan::FOREIGN_CPU;
 use crate::executables::{self, Found, Named};
-use crate::failure::Failure;
 use crate::host::{Host, Interrupt, IsolationChoice, LocalHost, Setting};
+use wiretrial_contract::failure::Failure;
 
 /// Try every isolation, read what disturbs measurements here, and name the command that mends each
 /// finding, the weightiest first.

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::output;
 use crate::explain;
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Say what a verdict, stage, flag, guard, metric, limit or exit code means: who counts it, the
 /// usual cause, what to do. Without a word, list them.

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use wiretrial_contract::exit;
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// What `wiretrial` alone prints.
 const OVERVIEW: &str = "\

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Write};
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Data, to standard output. A reader that has gone, as `head` does, is no failure.
 ///

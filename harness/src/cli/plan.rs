@@ -6,7 +6,7 @@ use wiretrial_contract::plan::Seed;
 use super::options::{self, CampaignOptions};
 use super::output;
 use crate::campaign::{shipped, text};
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Print what a campaign would run; nothing is built, sent or written.
 ///

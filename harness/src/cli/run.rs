@@ -16,11 +16,11 @@ use super::options::{self, CampaignOptions, HostOptions};
 use super::output::{data, note};
 use crate::campaign::{shipped, text};
 use crate::evidence::environment::pretty;
-use crate::failure::Failure;
 use crate::host::Interrupt;
 use crate::judge;
 use crate::session::{self, Options, Session};
 use crate::trial::next::by_pair;
+use wiretrial_contract::failure::Failure;
 
 /// Time between two lines of progress.
 const PROGRESS_NS: u64 = 10_000_000_000;

@@ -7,7 +7,7 @@ use clap::Args;
 use super::output;
 use crate::evidence::folder::{self, Folder, ROOT};
 use crate::evidence::verify;
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Recompute chain, order, ledgers, intervals and verdicts from the rows, and every file's hash.
 /// Ends with 5 at the first difference.

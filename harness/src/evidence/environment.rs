@@ -11,7 +11,7 @@ use wiretrial_contract::control::Isolation;
 use wiretrial_contract::record::HostFacts;
 
 use super::folder::{Folder, PRIVATE};
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Name of the file.
 pub const FILE: &str = "environment.json";

@@ -8,7 +8,7 @@ use wiretrial_contract::clock;
 use wiretrial_contract::digest::{sha256, sha256_file};
 use wiretrial_contract::plan::Plan;
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// The evidence root where none is given.
 pub const ROOT: &str = "evidence";

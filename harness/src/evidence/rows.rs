@@ -12,7 +12,7 @@ use std::path::Path;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::record::TrialRecord;
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Name of the file in an evidence folder.
 pub const FILE: &str = "trials.jsonl";

@@ -11,10 +11,10 @@ use super::environment::{Environment, HOST};
 use super::folder::{ANALYSIS, Folder, SUMS};
 use super::rows::{self, read_chain};
 use crate::campaign;
-use crate::failure::Failure;
 use crate::judge::{self, metrics};
 use crate::trial::ledger;
 use crate::trial::next::{Next, next};
+use wiretrial_contract::failure::Failure;
 
 const RELATIVE: f64 = 1e-9;
 /// Interface of the loopback topology.

@@ -15,7 +15,7 @@ use super::interrupt::Interrupt;
 use super::lock::HostLock;
 use super::namespaces::{Entry, Namespaces};
 use super::peer::{HELLO, Peer, Reply};
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// How long an agent may take to answer: longer than a program it runs.
 const ANSWER: Duration = Duration::from_secs(12);

@@ -11,7 +11,7 @@ use super::interrupt::Interrupt;
 use super::namespaces::Entry;
 use super::peer::{Complaints, HELLO, Peer, Reply};
 use super::{Launch, Process};
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Environment variable that shifts a child's stack by its length.
 const PADDING: &str = "WIRETRIAL_PADDING";

@@ -8,7 +8,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use wiretrial_contract::clock;
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Longest time between two looks at the flag, ns.
 pub(super) const LOOK_NS: u64 = 100_000_000;

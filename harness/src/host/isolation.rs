@@ -12,7 +12,7 @@ use super::agent::Agent;
 use super::interrupt::Interrupt;
 use super::lock::HostLock;
 use crate::agent::{RESTRICTED, sys};
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

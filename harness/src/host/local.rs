@@ -23,7 +23,7 @@ use super::lock::HostLock;
 use super::namespaces::{Entry, Namespaces};
 use super::tasks::TaskTimes;
 use super::{Host, Launch, Process, placement, ports, quiet};
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// What a [`LocalHost`] is made from.
 #[derive(Debug)]

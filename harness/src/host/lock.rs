@@ -13,7 +13,7 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 use wiretrial_contract::control::{FromChild, Hello, Role, ToChild};
 use wiretrial_contract::record::HostWindow;
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 pub use agent::Agent;
 pub use interrupt::Interrupt;

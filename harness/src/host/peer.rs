@@ -23,7 +23,7 @@ use wiretrial_contract::control::{
 use wiretrial_contract::{clock, exit};
 
 use super::interrupt::{Interrupt, LOOK_NS, deadline};
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// How long a process may take to say hello.
 pub(super) const HELLO: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Binds all `addresses` at once and lets them go again.
 ///

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::tasks::TaskTimes;
-use crate::failure::Failure;
+use wiretrial_contract::failure::Failure;
 
 /// Length of a window in which they are watched.
 const WINDOW: Duration = Duration::from_millis(250);

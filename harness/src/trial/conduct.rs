@@ -4,25 +4,24 @@
 //! control port; sequential, the members run one after the other, each beside the control port. A
 //! step that fails ends the run and is written into the rows: nothing that was started is forgotten.
 
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use wiretrial_contract::control::{
     Done, FromChild, GeneratorPrepare, Group, GroupName, PROBE_ATTEMPTS, Ready, ReceiverPrepare,
-    Role, SourcePorts, Stop, ToChild, TopologyKind, TrialIdentity,
+    Role, SourcePorts, Stop, ToChild, TrialIdentity,
 };
-use wiretrial_contract::plan::{Arrangement, Campaign, Case, Placement, PlannedPair, Rule};
-use wiretrial_contract::record::{GuardName, Outcome, Phase, Step, TrialRecord};
+use wiretrial_contract::plan::Case;
+use wiretrial_contract::record::{GuardName, Outcome, Step, TrialRecord};
 use wiretrial_contract::report::GroupTally;
 use wiretrial_contract::stamp::Form;
 use wiretrial_contract::units::FrameSize;
 
 use super::guards;
 use super::member::{Broken, Member, Shared};
+use super::setting::{Job, Setting};
 use crate::campaign::slices;
-use crate::failure::Failure;
 use crate::host::{Host, Launch, Process};
+use wiretrial_contract::failure::Failure;
 
 const READY_LIMIT: Duration = Duration::from_secs(10);
 const SEEN_LIMIT: Duration = Duration::from_secs(2);
@@ -37,60 +36,6 @@ const CHILD_SLACK_NS: u64 = 60_000_000_000;
 /// 32768), so that no other socket gets one by chance.
 const SOURCE_PORTS: std::ops::Range<u32> = 10_000..32_000;
 
-/// What stays the same over a campaign.
-#[derive(Debug)]
-pub struct Setting<'a> {
-    /// The campaign.
-    pub campaign: &'a Campaign,
-    /// Constants of the decision rule.
-    pub rule: &'a Rule,
-    /// CPUs of the processes.
-    pub placement: &'a Placement,
-    /// Executables.
-    pub programs: &'a Programs,
-    /// Interface to capture on.
-    pub interface: &'a str,
-    /// Random for this session of running.
-    pub run_id: u64,
-    /// Seed of the campaign.
-    pub seed: u64,
-    /// Start of the campaign's clock, `CLOCK_MONOTONIC` ns.
-    pub started_ns: u64,
-    /// Folder for what children say on standard error.
-    pub raw: &'a Path,
-    /// Targets the user allowed.
-    pub allowed_targets: &'a [IpAddr],
-}
-
-/// Executables of a campaign.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Programs {
-    /// The generator.
-    pub generator: Program,
-    /// The receiver of each arm.
-    pub receivers: Vec<Program>,
-}
-
-/// One executable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
-    /// Where it is.
-    pub path: PathBuf,
-    /// SHA-256 of its bytes when the plan was sealed.
-    pub sha256: String,
-}
-
-/// One pair to run.
-#[derive(Debug, Clone, Copy)]
-pub struct Job<'a> {
-    /// The pair.
-    pub planned: &'a PlannedPair,
-    /// When in the campaign.
-    pub phase: Phase,
-    /// The voided pair it replaces.
-    pub replaces: Option<u64>,
-}
-
 /// What running a pair gave: rows in launch order, and the signal that ended it early, if one came.
 #[derive(Debug)]
 pub struct PairRun {
@@ -98,25 +43,6 @@ pub struct PairRun {
     pub rows: Vec<TrialRecord>,
     /// [`Failure::interrupted`], when that is why it ended.
     pub stopped: Option<Failure>,
-}
-
-impl Setting<'_> {
-    pub(super) fn case(&self, job: &Job<'_>) -> &Case {
-        &self.campaign.cases[job.planned.case as usize]
-    }
-
-    pub(super) fn group_name(&self, arm: usize) -> GroupName {
-        GroupName::Arm(self.campaign.arms[arm].name.clone())
-    }
-
-    pub(super) fn interleaved(&self) -> bool {
-        self.campaign.design.arrangement == Arrangement::Interleaved
-    }
-
-    /// Whether the sender does the kernel's receive work.
-    pub(super) fn coupled(&self) -> bool {
-        matches!(self.campaign.topology.kind, TopologyKind::Loopback)
-    }
 }
 
 /// Runs one pair.

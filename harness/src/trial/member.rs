@@ -7,12 +7,12 @@ use wiretrial_contract::record::{
 };
 use wiretrial_contract::report::{GeneratorReport, GroupTally, ReceiverReport};
 
-use super::conduct::{Job, Setting};
 use super::guards::{self, DesignView};
+use super::setting::{Job, Setting};
 use super::{backlog, ledger};
 use crate::campaign::slices;
-use crate::failure::Failure;
 use crate::host::Process;
+use wiretrial_contract::failure::Failure;
 
 pub(super) struct Member {
     /// Index of the arm.

@@ -8,3 +8,4 @@ mod member;
 pub mod next;
 #[cfg(test)]
 pub(crate) mod samples;
+pub mod setting;

@@ -7,13 +7,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::time::Duration;
 
-use wiretrial::failure::Failure;
 use wiretrial::host::{Host, Launch, Process};
 use wiretrial_contract::clock::ClockPair;
 use wiretrial_contract::control::{
     Done, FromChild, GeneratorPrepare, GeneratorReady, Group, Hello, Ready, ReceiverPrepare,
     ReceiverReady, ToChild,
 };
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::record::{HostCounters, HostWindow};
 use wiretrial_contract::report::{
     Copies, GeneratorReport, GroupTally, PcapCounters, Quantiles, ReceiverReport,

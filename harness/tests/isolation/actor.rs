@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use wiretrial::failure::Failure;
 use wiretrial::host::{
     Host, HostLock, Interrupt, IsolationChoice, Launch, LocalHost, Setting, choose_placement,
 };
 use wiretrial_contract::control::{FromChild, Role, ToChild};
+use wiretrial_contract::failure::Failure;
 
 use crate::waiting;
 

@@ -16,9 +16,10 @@ use super::counters::Totals;
 use super::{Notice, Opened, Order, Stop};
 use crate::account::{Account, Kind};
 use crate::drain::{Drain, Rule};
-use crate::failure::Failure;
+use crate::failure::of_capture;
 use crate::process::{self, Switches};
 use crate::sink::Sink;
+use wiretrial_contract::failure::Failure;
 
 /// Most frames a dispatch hands over: their hand-over shares one reading of the clock, and an
 /// overloaded capture still looks at its orders.
@@ -138,7 +139,7 @@ impl Direct {
         if start == Start::AfterProbe {
             while self.dispatch()?.probes == 0 {}
             notify(Notice::Seen);
-            while self.live.wait(self.timeout_ns.max(LEAST_QUIET_NS))? {
+            while self.wait(self.timeout_ns.max(LEAST_QUIET_NS))? {
                 self.dispatch()?;
             }
         }
@@ -195,7 +196,7 @@ impl Direct {
             let Some(wait_ns) = drain.wait_ns(clock::monotonic_ns(), unique) else {
                 break;
             };
-            if self.live.wait(wait_ns)? {
+            if self.wait(wait_ns)? {
                 let batch = self.dispatch()?;
                 let now_ns = clock::monotonic_ns();
                 if batch.frames > 0 {
@@ -208,7 +209,7 @@ impl Direct {
         }
         self.sample();
         for _ in 0..LAST_DISPATCHES {
-            if !self.live.wait(0)? {
+            if !self.wait(0)? {
                 break;
             }
             if self.dispatch()?.first_copies > 0 {
@@ -216,6 +217,11 @@ impl Direct {
             }
         }
         Ok(last_first_copy_ns - stop_ns)
+    }
+
+    /// Whether something came within `ns`.
+    fn wait(&mut self, ns: u64) -> Result<bool, Failure> {
+        self.live.wait(ns).map_err(of_capture)
     }
 
     fn dispatch(&mut self) -> Result<Batch, Failure> {
@@ -234,7 +240,8 @@ impl Direct {
             }
             batch.first_copies += u64::from(kind == Kind::First);
             batch.probes += u64::from(kind == Kind::Probe);
-        })?;
+        });
+        let outcome = outcome.map_err(of_capture)?;
         batch.frames = outcome.frames;
         if counted {
             self.last_real_ns = batch.handed_over_ns;

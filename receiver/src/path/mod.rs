@@ -12,9 +12,10 @@ use wiretrial_contract::control::{ReceiverPrepare, ReceiverReady};
 use wiretrial_contract::report::{ReceiverReport, RingGeometry};
 use wiretrial_contract::units::Family;
 
-use crate::failure::Failure;
+use crate::failure::of_capture;
 use crate::process;
 use crate::sink::Sink;
+use wiretrial_contract::failure::Failure;
 
 pub use direct::{Start, spawn};
 
@@ -74,7 +75,7 @@ pub fn open(prepare: &ReceiverPrepare) -> Result<Opened, Failure> {
         snaplen: capture.snaplen,
         promiscuous: capture.promiscuous,
     };
-    let live = Live::open(&settings, &filter)?;
+    let live = Live::open(&settings, &filter).map_err(of_capture)?;
     // A kernel without the listing leaves the ring unknown; that is no reason not to capture.
     let ring = live.ring().ok().flatten().map(|ring| RingGeometry {
         version: ring.version,

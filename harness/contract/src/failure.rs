@@ -1,14 +1,14 @@
-//! Why the harness stops or refuses: one sentence and the exit code it stands for.
+//! Why a process of the project stops or refuses: one sentence and the exit code it stands for.
 
 use std::fmt;
 
-use wiretrial_contract::exit;
+use crate::exit;
 
 /// An expected failure. The sentence says the place, the value and what to do; it starts in lower
 /// case and has no full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Exit code, see [`wiretrial_contract::exit`].
+    /// Exit code, see [`crate::exit`].
     pub code: u8,
     /// The sentence.
     pub message: String,
@@ -31,7 +31,7 @@ impl Failure {
         }
     }
 
-    /// The evidence is not whole.
+    /// A trial or its evidence is not whole.
     pub fn evidence(message: impl Into<String>) -> Self {
         Self {
             code: exit::EVIDENCE,
@@ -47,7 +47,7 @@ impl Failure {
         }
     }
 
-    /// SIGINT or SIGTERM came.
+    /// SIGINT, SIGTERM or SIGHUP came.
     #[must_use]
     pub fn interrupted() -> Self {
         Self {

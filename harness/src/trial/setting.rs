@@ -1,0 +1,81 @@
+//! What stays the same over a campaign's trials, and what is asked of one pair.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use wiretrial_contract::control::{GroupName, TopologyKind};
+use wiretrial_contract::plan::{Arrangement, Campaign, Case, Placement, PlannedPair, Rule};
+use wiretrial_contract::record::Phase;
+
+/// What stays the same over a campaign.
+#[derive(Debug)]
+pub struct Setting<'a> {
+    /// The campaign.
+    pub campaign: &'a Campaign,
+    /// Constants of the decision rule.
+    pub rule: &'a Rule,
+    /// CPUs of the processes.
+    pub placement: &'a Placement,
+    /// Executables.
+    pub programs: &'a Programs,
+    /// Interface to capture on.
+    pub interface: &'a str,
+    /// Random for this session of running.
+    pub run_id: u64,
+    /// Seed of the campaign.
+    pub seed: u64,
+    /// Start of the campaign's clock, `CLOCK_MONOTONIC` ns.
+    pub started_ns: u64,
+    /// Folder for what children say on standard error.
+    pub raw: &'a Path,
+    /// Targets the user allowed.
+    pub allowed_targets: &'a [IpAddr],
+}
+
+/// Executables of a campaign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Programs {
+    /// The generator.
+    pub generator: Program,
+    /// The receiver of each arm.
+    pub receivers: Vec<Program>,
+}
+
+/// One executable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Where it is.
+    pub path: PathBuf,
+    /// SHA-256 of its bytes when the plan was sealed.
+    pub sha256: String,
+}
+
+/// One pair to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    /// The pair.
+    pub planned: &'a PlannedPair,
+    /// When in the campaign.
+    pub phase: Phase,
+    /// The voided pair it replaces.
+    pub replaces: Option<u64>,
+}
+
+impl Setting<'_> {
+    pub(super) fn case(&self, job: &Job<'_>) -> &Case {
+        &self.campaign.cases[job.planned.case as usize]
+    }
+
+    pub(super) fn group_name(&self, arm: usize) -> GroupName {
+        GroupName::Arm(self.campaign.arms[arm].name.clone())
+    }
+
+    pub(super) fn interleaved(&self) -> bool {
+        self.campaign.design.arrangement == Arrangement::Interleaved
+    }
+
+    /// Whether the sender does the kernel's receive work.
+    pub(super) fn coupled(&self) -> bool {
+        matches!(self.campaign.topology.kind, TopologyKind::Loopback)
+    }
+}
