@@ -189,7 +189,7 @@ fn a_signal_ends_sending() {
     generator.prepared(asked);
     generator.say(&ToChild::Go);
     kill(generator.pid(), Signal::SIGTERM).unwrap();
-    assert!(generator.refused(130).contains("signal"));
+    assert!(generator.refused(130).contains("interrupted"));
 }
 
 #[test]
