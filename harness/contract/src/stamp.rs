@@ -18,7 +18,7 @@
 //! | 40 | trial `u32` | | |
 //! | 44 | CRC-32C over 0..44 `u32` | | |
 //!
-//! Invariant: [`read`] of what [`write`] wrote gives the same stamp, and every shorter or changed
+//! Invariant: [`read`] of what [`write()`] wrote gives the same stamp, and every shorter or changed
 //! payload gives something other than [`Reading::Ours`].
 
 use serde::{Deserialize, Serialize};

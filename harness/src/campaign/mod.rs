@@ -1,6 +1,6 @@
 //! From a campaign file to the trials that will be run.
 //!
-//! [`keys`] is the one table of keys; [`file`] reads TOML through it and gives a
+//! [`keys`] is the one table of keys; [`mod@file`] reads TOML through it and gives a
 //! [`Campaign`](wiretrial_contract::plan::Campaign) with every default filled in; [`order`] and
 //! [`slices`] draw who runs when from a seed; [`text`] prints what that will be. What is wrong
 //! with a file is one sentence and exit code 2, before anything runs.

@@ -91,7 +91,7 @@ impl From<TrialIdentity> for crate::stamp::Identity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureSettings {
-    /// Kernel ring asked for, bytes; what was granted is in [`Ready::ring`].
+    /// Kernel ring asked for, bytes; what was granted is in [`ReceiverReady::ring`].
     pub buffer_bytes: u32,
     /// Deliver each packet at once (libpcap then uses TPACKET_V2) or by block.
     pub immediate: bool,
@@ -310,7 +310,7 @@ pub enum ToChild {
     PrepareReceiver(ReceiverPrepare),
     /// Open everything for one trial (generator).
     PrepareGenerator(GeneratorPrepare),
-    /// Send [`PROBE_BURST`] probe datagrams to each group (generator).
+    /// Send [`PROBE_BURST`](super::PROBE_BURST) probe datagrams to each group (generator).
     Probe,
     /// Start the schedule (generator).
     Go,
