@@ -95,6 +95,10 @@ fn pair(plan: &Plan, order: LaunchOrder, host: &mut FakeHost) -> conduct::PairRu
     conduct::pair(host, &setting(plan, &programs), &job)
 }
 
+fn refs(rows: &[TrialRecord]) -> Vec<&TrialRecord> {
+    rows.iter().collect()
+}
+
 #[test]
 fn every_step_of_an_interleaved_pair() {
     let mut host = FakeHost::new(&[]);
@@ -137,7 +141,7 @@ end receiver of baseline";
             .collect::<Vec<_>>(),
         ["candidate", "baseline"]
     );
-    assert!(conduct::counts(&run.rows));
+    assert!(conduct::counts(&refs(&run.rows)));
 }
 
 #[test]
@@ -174,7 +178,7 @@ end receiver of {arm}"
         host.log.borrow().join("\n"),
         format!("{}\n{}", member("baseline"), member("candidate"))
     );
-    assert!(conduct::counts(&run.rows));
+    assert!(conduct::counts(&refs(&run.rows)));
 }
 
 #[test]
@@ -209,7 +213,7 @@ fn a_signal_ends_the_pair_and_voids_both_members() {
     let mut host = FakeHost::new(&[Fault::SignalWhileSending]);
     let run = pair(&plan(&[]), LaunchOrder::BaselineFirst, &mut host);
     assert_eq!(run.stopped, Some(Failure::interrupted()));
-    assert!(conduct::interrupted(&run.rows));
+    assert!(conduct::interrupted(&refs(&run.rows)));
     assert!(
         host.log
             .borrow()

@@ -187,7 +187,7 @@ fn sending_ns(plan: &Plan, rows: &[TrialRecord]) -> u64 {
         Arrangement::Sequential => rows.iter().map(of).sum(),
         Arrangement::Interleaved => by_pair(rows)
             .values()
-            .filter_map(|rows| rows.first())
+            .filter_map(|rows| rows.first().copied())
             .map(of)
             .sum(),
     }

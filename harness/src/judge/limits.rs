@@ -206,7 +206,7 @@ mod tests {
         let row = samples::row(0);
         let case = CaseRows {
             case: &plan.campaign.cases[0],
-            pairs: vec![[row.clone(), row]],
+            pairs: vec![[&row, &row]],
             all: Vec::new(),
         };
         let limits = limitations(&plan, &[case]);
@@ -233,7 +233,7 @@ mod tests {
         let class_of = |plan: &Plan, row: &TrialRecord, pairs: usize| {
             let case = CaseRows {
                 case: &plan.campaign.cases[0],
-                pairs: vec![[row.clone(), row.clone()]; pairs],
+                pairs: vec![[row, row]; pairs],
                 all: Vec::new(),
             };
             class(plan, &[case]).0

@@ -37,19 +37,19 @@ pub struct Identity {
 struct CaseRows<'a> {
     case: &'a Case,
     /// Pairs in the estimate, baseline and candidate, in the order in which they ran.
-    pairs: Vec<[TrialRecord; 2]>,
+    pairs: Vec<[&'a TrialRecord; 2]>,
     /// Every row.
-    all: Vec<TrialRecord>,
+    all: Vec<&'a TrialRecord>,
 }
 
 impl CaseRows<'_> {
     fn counted(&self) -> impl Iterator<Item = &TrialRecord> {
-        self.pairs.iter().flatten()
+        self.pairs.iter().flatten().copied()
     }
 
     /// Counted rows of one arm.
     fn of_arm(&self, arm: usize) -> impl Iterator<Item = &TrialRecord> {
-        self.pairs.iter().map(move |pair| &pair[arm])
+        self.pairs.iter().map(move |pair| pair[arm])
     }
 }
 
@@ -100,19 +100,18 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
     analysis
 }
 
-fn rows_of<'a>(plan: &'a Plan, case: &'a Case, rows: &[TrialRecord]) -> CaseRows<'a> {
-    let all: Vec<TrialRecord> = rows
+fn rows_of<'a>(plan: &Plan, case: &'a Case, rows: &'a [TrialRecord]) -> CaseRows<'a> {
+    let all: Vec<&TrialRecord> = rows
         .iter()
         .filter(|row| row.case == case.name && row.phase == Phase::Confirm)
-        .cloned()
         .collect();
     let baseline = &plan.campaign.arms[0].name;
-    let pairs = by_pair(&all)
+    let pairs = by_pair(all.iter().copied())
         .into_values()
         .filter(|rows| counts(rows))
         .filter_map(|mut rows| {
             rows.sort_by_key(|row| row.arm != *baseline);
-            <[TrialRecord; 2]>::try_from(rows).ok()
+            <[&TrialRecord; 2]>::try_from(rows).ok()
         })
         .collect();
     CaseRows { case, pairs, all }

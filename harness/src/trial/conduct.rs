@@ -501,13 +501,13 @@ fn unexpected(name: &str, message: &FromChild) -> Failure {
 
 /// Whether a pair counts: both members ran and passed every guard.
 #[must_use]
-pub fn counts(rows: &[TrialRecord]) -> bool {
+pub fn counts(rows: &[&TrialRecord]) -> bool {
     rows.len() == 2 && rows.iter().all(|row| row.outcome == Outcome::Ok)
 }
 
 /// Whether a signal ended a pair: no member failed, and one was cut short or never began.
 #[must_use]
-pub fn interrupted(rows: &[TrialRecord]) -> bool {
+pub fn interrupted(rows: &[&TrialRecord]) -> bool {
     let failed = rows
         .iter()
         .any(|row| matches!(row.outcome, Outcome::Failed { .. }));
@@ -516,7 +516,7 @@ pub fn interrupted(rows: &[TrialRecord]) -> bool {
             .iter()
             .any(|g| g.name == GuardName::Interrupted && !g.passed)
     };
-    !failed && (rows.len() < 2 || rows.iter().any(cut))
+    !failed && (rows.len() < 2 || rows.iter().any(|row| cut(row)))
 }
 
 #[cfg(test)]

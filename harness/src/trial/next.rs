@@ -87,10 +87,12 @@ pub fn next(plan: &Plan, rows: &[TrialRecord]) -> Next {
 
 /// Rows by pair, in the order of their numbers.
 #[must_use]
-pub fn by_pair(rows: &[TrialRecord]) -> BTreeMap<u64, Vec<TrialRecord>> {
-    let mut pairs: BTreeMap<u64, Vec<TrialRecord>> = BTreeMap::new();
+pub fn by_pair<'a>(
+    rows: impl IntoIterator<Item = &'a TrialRecord>,
+) -> BTreeMap<u64, Vec<&'a TrialRecord>> {
+    let mut pairs: BTreeMap<u64, Vec<&TrialRecord>> = BTreeMap::new();
     for row in rows {
-        pairs.entry(row.pair).or_default().push(row.clone());
+        pairs.entry(row.pair).or_default().push(row);
     }
     pairs
 }
@@ -98,18 +100,18 @@ pub fn by_pair(rows: &[TrialRecord]) -> BTreeMap<u64, Vec<TrialRecord>> {
 /// Pairs that do not count, each with the pair of the plan that it is or stands in for.
 fn void<'a>(
     plan: &'a Plan,
-    pairs: &'a BTreeMap<u64, Vec<TrialRecord>>,
-) -> impl Iterator<Item = (&'a PlannedPair, &'a Vec<TrialRecord>)> {
+    pairs: &'a BTreeMap<u64, Vec<&'a TrialRecord>>,
+) -> impl Iterator<Item = (&'a PlannedPair, &'a [&'a TrialRecord])> {
     pairs
         .iter()
         .filter(|(_, rows)| !counts(rows))
-        .filter_map(|(pair, rows)| Some((origin(plan, pairs, *pair)?, rows)))
+        .filter_map(|(pair, rows)| Some((origin(plan, pairs, *pair)?, &rows[..])))
 }
 
 /// Follows what a replacement replaces back to the plan.
 fn origin<'a>(
     plan: &'a Plan,
-    pairs: &BTreeMap<u64, Vec<TrialRecord>>,
+    pairs: &BTreeMap<u64, Vec<&TrialRecord>>,
     pair: u64,
 ) -> Option<&'a PlannedPair> {
     if let Some(planned) = plan.pairs.iter().find(|planned| planned.pair == pair) {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use wiretrial::host::HostLock;
 use wiretrial_contract::clock;
 
 /// Longest wait for anything a test expects.
@@ -44,6 +45,8 @@ impl Bench {
             }
         }
         fs::create_dir(folder.path().join("tmp")).unwrap();
+        // Other tests, or a person, may be at it: a host has one campaign at a time.
+        wait_for("the host", || HostLock::take().ok().map(drop));
         Self {
             folder,
             _turn: turn,
