@@ -3,17 +3,17 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
-RELEASE := target/release
+RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
 BINARIES := wiretrial wiretrial-generator wiretrial-receiver
 
-.PHONY: demo test lint bench install packages release
+.PHONY: demo test lint bench install packages test-packages release
 
 ## demo: build and run the demo campaign on real packets
 demo: release
 	$(RELEASE)/wiretrial run demo
 
 ## test: everything cargo tests, the live tests included
-test: packages
+test: test-packages
 	$(CARGO) build --workspace --locked --bins
 	$(CARGO) test --workspace --locked --quiet
 
@@ -23,17 +23,23 @@ lint: packages
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
-## bench: what this host can see: the floor of equal arms, interleaved and sequential
+## bench: how far equal arms come out apart on this host, interleaved and sequential
 bench: release
 	.ci/bench $(RELEASE)
 
-## install: put the three executables into PREFIX/bin
-install: release
+## install: put the executables that make demo built into PREFIX/bin
+install:
+	@test -x $(RELEASE)/wiretrial || { echo "nothing built yet: make demo, or cargo build --release" >&2; exit 2; }
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(addprefix $(RELEASE)/,$(BINARIES)) $(DESTDIR)$(PREFIX)/bin
 
+# Executables are told apart by their hash, so the folder they were built in must not be in them.
+release: export RUSTFLAGS += --remap-path-prefix=$(CURDIR)=wiretrial
 release: packages
 	$(CARGO) build --workspace --locked --release --bins
 
 packages:
-	@.ci/packages
+	@.ci/packages build
+
+test-packages:
+	@.ci/packages test

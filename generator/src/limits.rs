@@ -2,19 +2,17 @@
 //!
 //! They hold whoever asks. A value over its cap is an error that names both.
 
-use wiretrial_contract::control::{GeneratorPrepare, Group, GroupName};
+use wiretrial_contract::control::{GeneratorPrepare, Group, GroupName, MAX_FLOWS};
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::stamp::{COMPACT_LEN, Class, FULL_LEN, Form};
 use wiretrial_contract::units::{FCS, Family, FrameSize, Nanos};
 
 use crate::target;
-use wiretrial_contract::failure::Failure;
 
 /// Most datagrams one `prepare` may plan, warm-up included.
 pub const MAX_PACKETS: u64 = 10_000_000_000;
 /// Most sender threads.
 pub const MAX_SENDERS: u32 = 64;
-/// Most flows of one group.
-pub const MAX_FLOWS: u16 = 1024;
 /// Most groups.
 pub const MAX_GROUPS: usize = 16;
 /// Highest rate inside a slice over all senders, packets per second.

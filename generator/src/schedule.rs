@@ -12,10 +12,10 @@
 use std::ops::Range;
 
 use wiretrial_contract::control::GeneratorPrepare;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::stamp::Class;
 
 use crate::limits;
-use wiretrial_contract::failure::Failure;
 
 const SECOND_NS: u128 = 1_000_000_000;
 

@@ -6,6 +6,7 @@ use std::thread;
 
 use wiretrial_contract::clock;
 use wiretrial_contract::control::{Done, GeneratorPrepare, GeneratorReady, PROBE_BURST};
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::report::{GeneratorReport, GroupTally};
 use wiretrial_contract::stamp::Class;
 
@@ -16,7 +17,6 @@ use crate::send::batch::{Batch, Datagrams};
 use crate::send::sockets::Sockets;
 use crate::tally::{self, GroupCounts, SenderTally};
 use crate::worker::{self, Shared, Worker};
-use wiretrial_contract::failure::Failure;
 
 /// From `go` to the start of the schedule, ns: time for every sender to wake up.
 const LEAD_NS: u64 = 2_000_000;

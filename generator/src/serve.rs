@@ -12,18 +12,15 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use wiretrial_contract::control::{
-    self, ChildError, FromChild, GeneratorPrepare, Hello, PROBE_ATTEMPTS, PROTOCOL_RANGE, Ready,
-    Role, STAMP_RANGE, ToChild,
+    self, BEAT_LIMIT_NS, ChildError, FromChild, GeneratorPrepare, Hello, PROBE_ATTEMPTS,
+    PROTOCOL_RANGE, Ready, Role, STAMP_RANGE, ToChild,
 };
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::units::Nanos;
 use wiretrial_contract::{clock, digest};
 
 use crate::event::{self, Event};
 use crate::senders::{self, Senders};
-use wiretrial_contract::failure::Failure;
-
-/// Longest silence of a harness that has said `beat`, ns.
-const BEAT_LIMIT_NS: u64 = 5_000_000_000;
 
 /// Serves one trial over `input` and `out`.
 ///

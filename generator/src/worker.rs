@@ -8,6 +8,7 @@ use nix::sys::prctl;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::Pid;
 use wiretrial_contract::clock;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::stamp::Identity;
 
 use crate::pacer::Pacer;
@@ -15,7 +16,6 @@ use crate::schedule::{Call, Numbers, Schedule};
 use crate::send::batch::{Batch, Datagrams};
 use crate::send::sockets::Sockets;
 use crate::tally::SenderTally;
-use wiretrial_contract::failure::Failure;
 
 /// A sender sleeps until this long before a call is due and spins from there, ns: more than a
 /// wake-up takes on a quiet machine.

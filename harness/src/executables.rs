@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::{sha256_file, sha256_self};
+use wiretrial_contract::failure::Failure;
 
 use crate::trial::setting::{Program, Programs};
-use wiretrial_contract::failure::Failure;
 
 /// Generator and receiver packages, which are also the names of their executables.
 const GENERATOR: &str = "wiretrial-generator";

@@ -1,6 +1,6 @@
 //! The loop: next pair, its trials, their rows on disk, until the plan is done.
 
-use wiretrial_contract::control::GroupName;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Plan, PlannedPair};
 use wiretrial_contract::record::{Outcome, Phase, TrialRecord};
 
@@ -9,7 +9,6 @@ use crate::host::Host;
 use crate::trial::conduct;
 use crate::trial::next::{Next, next};
 use crate::trial::setting::{Job, Setting};
-use wiretrial_contract::failure::Failure;
 
 /// Times a case is rehearsed before its rate counts as out of reach: one stall of the host is not
 /// a limit.
@@ -76,12 +75,10 @@ pub fn rehearse(
     plan: &Plan,
     rows: &mut Rows,
 ) -> Result<(), Failure> {
-    let mut number = 0;
     for case in 0..plan.campaign.cases.len() {
         let mut reached = Ok(());
-        for _ in 0..REHEARSALS {
-            let planned = rehearsal(plan, case, number);
-            number += 1;
+        for attempt in 0..REHEARSALS {
+            let planned = rehearsal(plan, case, attempt);
             let job = Job {
                 planned: &planned,
                 phase: Phase::Rehearsal,
@@ -103,7 +100,7 @@ pub fn rehearse(
     Ok(())
 }
 
-/// The plan of a rehearsal: the same campaign with short trials.
+/// The plan of a rehearsal: the same campaign with short trials, and every attempt it may take.
 #[must_use]
 pub fn rehearsal_plan(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
@@ -112,12 +109,14 @@ pub fn rehearsal_plan(plan: &Plan) -> Plan {
         case.traffic.warm_up_ns = 0;
     }
     plan.pairs = (0..plan.campaign.cases.len())
-        .map(|case| rehearsal(&plan, case, case as u64))
+        .flat_map(|case| (0..REHEARSALS).map(move |attempt| (case, attempt)))
+        .map(|(case, attempt)| rehearsal(&plan, case, attempt))
         .collect();
     plan
 }
 
-fn rehearsal(plan: &Plan, case: usize, pair: u64) -> PlannedPair {
+fn rehearsal(plan: &Plan, case: usize, attempt: u32) -> PlannedPair {
+    let pair = case as u64 * u64::from(REHEARSALS) + u64::from(attempt);
     let case = u32::try_from(case).expect("fewer cases");
     let like = plan
         .pairs
@@ -127,7 +126,7 @@ fn rehearsal(plan: &Plan, case: usize, pair: u64) -> PlannedPair {
     PlannedPair {
         pair,
         gap_ns: 0,
-        round: 0,
+        round: attempt,
         ..like.clone()
     }
 }
@@ -144,12 +143,9 @@ fn ran(row: &TrialRecord) -> Result<(), Failure> {
 
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
 fn offered(row: &TrialRecord) -> Result<(), Failure> {
-    let name = GroupName::Arm(row.arm.clone());
-    let tally = row
-        .generator
-        .as_ref()
-        .and_then(|generator| generator.groups.iter().find(|group| group.name == name));
-    let Some(tally) = tally else { return Ok(()) };
+    let Some(tally) = row.tally() else {
+        return Ok(());
+    };
     let pps = tally.offered_pps().unwrap_or(0.0);
     if pps >= REHEARSAL_OFFERED * row.intended_pps as f64 {
         return Ok(());

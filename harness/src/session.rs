@@ -10,12 +10,14 @@ use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::clock;
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::sha256;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, Placement, Plan, Seed};
 use wiretrial_contract::record::TrialRecord;
 
 use crate::campaign::{file, plan as sealing};
-use crate::evidence::environment::{self, Environment, HOST, pretty};
+use crate::evidence::environment::{self, Environment, HOST};
 use crate::evidence::folder::{self, ANALYSIS, Folder, PILOT, PLAN, RAW, ROOT};
+use crate::evidence::json::pretty;
 use crate::evidence::reports;
 use crate::evidence::rows::Rows;
 use crate::executables::{self, Found, Named};
@@ -25,7 +27,6 @@ use crate::host::{
 use crate::judge;
 use crate::run::{self, End};
 use crate::trial::setting::{Programs, Setting};
-use wiretrial_contract::failure::Failure;
 
 /// Interface of the loopback topology.
 const LOOPBACK: &str = "lo";
@@ -56,7 +57,8 @@ pub struct Session {
     identity: (String, String),
     allowed_targets: Vec<IpAddr>,
     run_id: u64,
-    started_ns: u64,
+    began_ns: u64,
+    gone_ns: u64,
 }
 
 /// The host, opened, with everything that is the same for a new and a resumed campaign.
@@ -116,7 +118,7 @@ impl Session {
         let folder = Folder::create(&path)?;
         let identity = (opened.class.digits().to_owned(), opened.class.words.clone());
         let run_id = random()?;
-        let started_ns = clock::monotonic_ns();
+        let began_ns = clock::monotonic_ns();
         let sealed = Self::rehearse(&mut opened, &plan, &programs, &folder, options, run_id)
             .and_then(|()| {
                 opened.note_session(&folder, &mut Environment::new(), 0, None)?;
@@ -141,7 +143,8 @@ impl Session {
             identity,
             allowed_targets: options.allowed_targets.clone(),
             run_id,
-            started_ns,
+            began_ns,
+            gone_ns: 0,
         })
     }
 
@@ -154,6 +157,7 @@ impl Session {
     pub fn resume(path: &Path, options: &Options) -> Result<Self, Failure> {
         let folder = Folder::open(path)?;
         let (plan, plan_sha256) = folder.plan()?;
+        sealing::check(&plan)?;
         let resumed = Rows::resume(folder.path(), &plan_sha256)?;
         let mut environment = Environment::read(&folder)?;
         let options = &Options {
@@ -208,7 +212,8 @@ impl Session {
             identity: (opened.class.digits().to_owned(), opened.class.words.clone()),
             allowed_targets: options.allowed_targets.clone(),
             run_id: random()?,
-            started_ns: clock::monotonic_ns().saturating_sub(gone_ns),
+            began_ns: clock::monotonic_ns(),
+            gone_ns,
             plan,
             folder,
         })
@@ -236,7 +241,8 @@ impl Session {
             interface: LOOPBACK,
             run_id: run_id ^ 1,
             seed: rehearsal.seed.0,
-            started_ns: clock::monotonic_ns(),
+            began_ns: clock::monotonic_ns(),
+            gone_ns: 0,
             raw: &raw,
             allowed_targets: &options.allowed_targets,
         };
@@ -288,7 +294,8 @@ impl Session {
             interface: LOOPBACK,
             run_id: self.run_id,
             seed: self.plan.seed.0,
-            started_ns: self.started_ns,
+            began_ns: self.began_ns,
+            gone_ns: self.gone_ns,
             raw: &raw,
             allowed_targets: &self.allowed_targets,
         };
@@ -431,7 +438,7 @@ fn same_binaries(plan: &Plan, now: &BTreeMap<String, String>) -> Result<(), Fail
         Some((role, hash)) => Err(Failure::usage(format!(
             "{role} is not the executable the plan was sealed with (sha256 {}...); a campaign goes \
              on with the same ones, or starts anew",
-            &hash[..8]
+            hash.get(..8).unwrap_or(hash)
         ))),
     }
 }

@@ -13,6 +13,7 @@ use wiretrial::evidence::rows::{self, Rows, read_chain};
 use wiretrial::judge;
 use wiretrial::run::{self, End};
 use wiretrial::trial::conduct;
+use wiretrial::trial::pairs;
 use wiretrial::trial::setting::{Job, Program, Programs, Setting};
 use wiretrial_contract::analysis::{Analysis, LoadVerdict, Verdict};
 use wiretrial_contract::control::Isolation;
@@ -73,7 +74,8 @@ fn setting<'a>(plan: &'a Plan, programs: &'a Programs) -> Setting<'a> {
         interface: "lo",
         run_id: 7,
         seed: plan.seed.0,
-        started_ns: 0,
+        began_ns: 0,
+        gone_ns: 0,
         raw: Path::new("raw"),
         allowed_targets: &[],
     }
@@ -141,7 +143,7 @@ end receiver of baseline";
             .collect::<Vec<_>>(),
         ["candidate", "baseline"]
     );
-    assert!(conduct::counts(&refs(&run.rows)));
+    assert!(pairs::counts(&refs(&run.rows)));
 }
 
 #[test]
@@ -178,7 +180,7 @@ end receiver of {arm}"
         host.log.borrow().join("\n"),
         format!("{}\n{}", member("baseline"), member("candidate"))
     );
-    assert!(conduct::counts(&refs(&run.rows)));
+    assert!(pairs::counts(&refs(&run.rows)));
 }
 
 #[test]
@@ -213,7 +215,7 @@ fn a_signal_ends_the_pair_and_voids_both_members() {
     let mut host = FakeHost::new(&[Fault::SignalWhileSending]);
     let run = pair(&plan(&[]), LaunchOrder::BaselineFirst, &mut host);
     assert_eq!(run.stopped, Some(Failure::interrupted()));
-    assert!(conduct::interrupted(&refs(&run.rows)));
+    assert!(pairs::interrupted(&refs(&run.rows)));
     assert!(
         host.log
             .borrow()

@@ -11,13 +11,13 @@ use wiretrial_contract::clock;
 use wiretrial_contract::control::{
     CaptureSettings, Engine, ReceiverPrepare, ReceiverReady, SourcePorts, TrialIdentity,
 };
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::report::ReceiverReport;
 use wiretrial_contract::stamp::Form;
 use wiretrial_contract::units::{Bytes, Count, Family, FrameSize, Nanos};
 
 use crate::path::{self, Notice, Order, Start, Stop};
 use crate::{prepare, process};
-use wiretrial_contract::failure::Failure;
 
 /// Schema of what `capture` prints.
 pub const BY_HAND_SCHEMA: &str = "wiretrial.by-hand-receiver/1";

@@ -17,11 +17,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::from(exit::DONE),
         Err(failure) => {
             // Standard error may be closed; the exit code still says what happened.
-            let _ = writeln!(
-                std::io::stderr(),
-                "wiretrial-receiver: exit {}: {failure}",
-                failure.code
-            );
+            let line = failure.last_line("wiretrial-receiver");
+            let _ = std::io::stderr().write_all(line.as_bytes());
             ExitCode::from(failure.code)
         }
     }

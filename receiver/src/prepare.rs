@@ -1,13 +1,11 @@
 //! What of a `prepare` this build can do. Parsing has refused unknown fields before.
 
+use wiretrial_contract::control::MAX_FLOWS;
 use wiretrial_contract::control::ReceiverPrepare;
-
 use wiretrial_contract::failure::Failure;
 
 /// Most counted datagrams of one trial: bitmaps of 1 GiB.
 pub const MOST_PLANNED: u64 = 1 << 33;
-/// Most flows of one trial.
-pub const MOST_FLOWS: u16 = 1024;
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -30,10 +28,10 @@ pub fn check(prepare: &ReceiverPrepare) -> Result<(), Failure> {
     if prepare.port == 0 {
         return refuse("port is 0; it must be 1 to 65535".into());
     }
-    if ports.count == 0 || ports.count > MOST_FLOWS {
+    if ports.count == 0 || ports.count > MAX_FLOWS {
         let count = ports.count;
         return refuse(format!(
-            "source_ports.count is {count}; it must be 1 to {MOST_FLOWS}"
+            "source_ports.count is {count}; it must be 1 to {MAX_FLOWS}"
         ));
     }
     if ports.first == 0 || ports.first.checked_add(ports.count - 1).is_none() {

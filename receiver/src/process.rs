@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::Pid;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use wiretrial_contract::failure::Failure;
@@ -90,14 +90,14 @@ fn peak_in(status: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Calls `on_signal` from a thread of its own for each SIGINT and SIGTERM.
+/// Calls `on_signal` from a thread of its own for each SIGINT, SIGTERM and SIGHUP.
 ///
 /// # Errors
 ///
 /// A host failure when the signals cannot be taken.
 pub fn watch_signals(mut on_signal: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     let refused = |error: io::Error| Failure::host(format!("cannot watch for signals: {error}"));
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(refused)?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(refused)?;
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || signals.forever().for_each(|_| on_signal()))

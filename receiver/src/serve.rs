@@ -13,17 +13,14 @@ use std::time::Duration;
 
 use wiretrial_capture::source::{Waker, libpcap_version};
 use wiretrial_contract::control::{
-    self, ChildError, Done, FromChild, Hello, LineError, Reader, Ready, ReceiverPrepare, Role,
-    ToChild,
+    self, BEAT_LIMIT_NS, ChildError, Done, FromChild, Hello, LineError, Reader, Ready,
+    ReceiverPrepare, Role, ToChild,
 };
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::{clock, digest};
 
 use crate::path::{self, Notice, Order, Start, Stop};
 use crate::{prepare, process};
-use wiretrial_contract::failure::Failure;
-
-/// A harness that sends `beat` and then is silent for this long is gone, ns.
-const BEAT_LIMIT_NS: u64 = 5_000_000_000;
 
 /// Serves one trial.
 ///

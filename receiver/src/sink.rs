@@ -12,9 +12,8 @@ use std::path::Path;
 
 use nix::sys::stat::fstat;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
-use wiretrial_contract::units::Family;
-
 use wiretrial_contract::failure::Failure;
+use wiretrial_contract::units::Family;
 
 /// A bound sink.
 #[derive(Debug)]

@@ -217,7 +217,7 @@ fn limits(analysis: &Analysis) -> String {
 fn class(analysis: &Analysis) -> String {
     let name = analysis.class.name();
     if analysis.class_reasons.is_empty() {
-        format!("{name}: sealed plan, complete, enough pairs, clean tree.")
+        format!("{name}: sealed plan, complete, enough pairs.")
     } else {
         format!(
             "{name}, because: {}.",

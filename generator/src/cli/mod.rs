@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use wiretrial_contract::exit;
+use wiretrial_contract::failure::Failure;
 
 use crate::serve;
-use wiretrial_contract::failure::Failure;
 
 const EXAMPLE: &str = "\
 Example:
@@ -57,7 +57,9 @@ pub fn run() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::from(exit::DONE),
         Err(failure) => {
-            eprintln!("wiretrial-generator: exit {}: {failure}", failure.code);
+            let line = failure.last_line("wiretrial-generator");
+            // Standard error may be closed or full; the exit code still says what happened.
+            let _ = io::stderr().write_all(line.as_bytes());
             ExitCode::from(failure.code)
         }
     }

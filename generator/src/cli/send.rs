@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use wiretrial_contract::control::{
     GeneratorPrepare, Group, GroupName, SendMethod, Slice, SourcePorts, TrialIdentity,
 };
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::report::GeneratorReport;
 use wiretrial_contract::stamp::{Class, Form};
 use wiretrial_contract::units::{Count, FrameSize, Nanos};
@@ -17,7 +18,6 @@ use wiretrial_contract::{clock, exit};
 use crate::event::{self, Event};
 use crate::limits;
 use crate::senders::Senders;
-use wiretrial_contract::failure::Failure;
 
 /// Schema of what is printed.
 const SCHEMA: &str = "wiretrial.by-hand-generator/1";

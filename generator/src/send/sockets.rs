@@ -7,11 +7,11 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 use wiretrial_contract::control::GeneratorPrepare;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::units::{ETHERNET_HEADER, FCS, Family};
 
 use super::sys;
 use crate::limits;
-use wiretrial_contract::failure::Failure;
 
 /// Send buffer asked for, bytes; the kernel gives less where `net.core.wmem_max` says so. The
 /// sockets block when it is full.

@@ -91,7 +91,7 @@ pub enum EvidenceClass {
     Smoke,
     /// Suggests.
     Exploratory,
-    /// Sealed, complete, enough pairs, clean tree.
+    /// Sealed, complete, enough pairs.
     Confirmatory,
 }
 
@@ -315,18 +315,18 @@ pub struct Load {
     pub loss_upper95: Option<f64>,
     /// The worst single trial's upper bound.
     pub worst_upper95: Option<f64>,
-    /// Lost per thousand within the limit in every trial, in integers.
-    pub rule_ok: bool,
+    /// Lost per thousand within the limit in every trial, in integers; `None` when not known.
+    pub rule_ok: Option<bool>,
     /// The lost by stage, `null` where unknown.
     pub lost_at: BTreeMap<Stage, Option<Share>>,
     /// Copies that no counter explains, summed as numbers.
     pub unexplained: i64,
     /// Duplicate copies.
-    pub duplicate: u64,
+    pub duplicate: Option<u64>,
     /// Reordered datagrams.
-    pub reordered: u64,
+    pub reordered: Option<u64>,
     /// Foreign, stale and corrupt copies.
-    pub foreign: u64,
+    pub foreign: Option<u64>,
     /// What bounds the load, in fixed words, such as `at_least`.
     pub bounds: Vec<String>,
     /// The verdict.

@@ -35,7 +35,7 @@ pub const ALL: [Exit; 7] = [
     },
     Exit {
         code: GATE,
-        meaning: "a gate failed: a worthwhile regression, or a required rate not sustained",
+        meaning: "a gate failed: a regression beyond the margin",
     },
     Exit {
         code: USAGE,
@@ -43,7 +43,7 @@ pub const ALL: [Exit; 7] = [
     },
     Exit {
         code: HOST,
-        meaning: "this host cannot: a right, interface, program or port is missing, a build failed, or a rate was not reached in the rehearsal",
+        meaning: "this host cannot: a right, interface, program or port is missing, or a rate was not reached in the rehearsal",
     },
     Exit {
         code: EVIDENCE,

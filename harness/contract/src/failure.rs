@@ -57,6 +57,15 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// The last line on standard error of a process that ends for this: its name, the code and the
+    /// sentence, with a newline.
+    #[must_use]
+    pub fn last_line(&self, program: &str) -> String {
+        format!("{program}: exit {}: {}\n", self.code, self.message)
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

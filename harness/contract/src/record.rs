@@ -9,9 +9,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::{ReceiverReady, TrialIdentity};
+use crate::control::{GroupName, ReceiverReady, TrialIdentity};
 use crate::plan::LaunchOrder;
-use crate::report::{GeneratorReport, ReceiverReport};
+use crate::report::{GeneratorReport, GroupTally, ReceiverReport};
 
 /// Schema of a row. The number changes when a reader of the old one would misread a row.
 pub const TRIAL_SCHEMA: &str = "wiretrial.trial/1";
@@ -76,6 +76,31 @@ pub struct TrialRecord {
     pub guards: Vec<Guard>,
     /// Notes that do not decide anything.
     pub flags: Vec<Flag>,
+}
+
+impl TrialRecord {
+    /// The tally of the row's own arm.
+    #[must_use]
+    pub fn tally(&self) -> Option<&GroupTally> {
+        self.generator
+            .as_ref()?
+            .group(&GroupName::Arm(self.arm.clone()))
+    }
+
+    /// The tally of the control port.
+    #[must_use]
+    pub fn control(&self) -> Option<&GroupTally> {
+        self.generator.as_ref()?.group(&GroupName::Control)
+    }
+
+    /// What the built-in receiver reported.
+    #[must_use]
+    pub fn receiver(&self) -> Option<&ReceiverReport> {
+        match self.delivery.as_ref()? {
+            Delivery::Sequences(report) => Some(report),
+            Delivery::Count { .. } => None,
+        }
+    }
 }
 
 /// How a trial ended.
@@ -266,7 +291,7 @@ impl RingCheck {
     /// Whether both sides are equal.
     #[must_use]
     pub const fn holds(&self) -> bool {
-        self.received == self.delivered + self.dropped
+        matches!(self.delivered.checked_add(self.dropped), Some(sum) if sum == self.received)
     }
 }
 

@@ -55,6 +55,14 @@ pub struct GeneratorReport {
 /// A send call that takes longer is a stall of the host, ns: a thousand times what one takes.
 pub const STALL_NS: u64 = 1_000_000;
 
+impl GeneratorReport {
+    /// The tally of a group.
+    #[must_use]
+    pub fn group(&self, name: &GroupName) -> Option<&GroupTally> {
+        self.groups.iter().find(|group| group.name == *name)
+    }
+}
+
 /// The datagrams of one group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupTally {
@@ -175,13 +183,13 @@ impl Copies {
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.unique
-            + self.duplicate
-            + self.warm_up
-            + self.probe
-            + self.filler
-            + self.stale
-            + self.foreign
-            + self.corrupt
+            .saturating_add(self.duplicate)
+            .saturating_add(self.warm_up)
+            .saturating_add(self.probe)
+            .saturating_add(self.filler)
+            .saturating_add(self.stale)
+            .saturating_add(self.foreign)
+            .saturating_add(self.corrupt)
     }
 }
 

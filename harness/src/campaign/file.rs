@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{ArmSpec, Campaign, Case, Kind};
 
 use super::keys::{self, Default as KeyDefault, Key, Level};
@@ -14,7 +15,6 @@ use super::overrides::{Override, Overrides, PAIRED_ARMS, no_such_arm};
 use super::resolve::{self, Settings};
 use super::rules;
 use super::value::is_name;
-use wiretrial_contract::failure::Failure;
 
 /// The name of the only case of a file without `[[case]]`.
 const ONLY_CASE: &str = "default";

@@ -4,7 +4,12 @@ use std::collections::BTreeMap;
 
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::sha256;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, Design, PLAN_SCHEMA, Placement, Plan, Rule, Seed};
+
+use wiretrial_stats::bootstrap::RESAMPLES;
+use wiretrial_stats::interval::{ALPHA_90, ALPHA_95};
+use wiretrial_stats::loss::LIMIT_PER_THOUSAND;
 
 use super::order;
 
@@ -59,20 +64,46 @@ pub fn question_sha256(campaign: &Campaign) -> String {
 /// CPU use of other programs under which trials count unless a campaign says otherwise, in CPUs.
 pub const FOREIGN_CPU: f64 = 0.025;
 
-/// The decision rule. All but the declared limit on other programs is the same for every campaign:
-/// a rule chosen for the data at hand is no rule. A case passes when at most 1 packet in 1000 is
-/// lost.
+/// The decision rule: the constants the judge decides by. All but the declared limit on other
+/// programs is the same for every campaign: a rule chosen for the data at hand is no rule. A case
+/// passes when at most 1 packet in 1000 is lost.
+///
+/// # Panics
+///
+/// Never: the number of resamples is a constant.
 #[must_use]
-pub const fn rule(design: &Design) -> Rule {
+pub fn rule(design: &Design) -> Rule {
     Rule {
-        resamples: 20_000,
-        level_difference: 0.95,
-        level_equivalence: 0.90,
+        resamples: u32::try_from(RESAMPLES).expect("twenty thousand"),
+        level_difference: 1.0 - ALPHA_95,
+        level_equivalence: 1.0 - ALPHA_90,
         offered: [0.95, 1.05],
         pair_offered: 0.005,
         foreign_cpu: design.foreign_cpu,
-        lost_per_thousand: 1,
+        lost_per_thousand: LIMIT_PER_THOUSAND,
     }
+}
+
+/// Checks that a plan read back is one this build judges as it was sealed: its rule is the one the
+/// judge decides by, and its order the one its seed draws.
+///
+/// # Errors
+///
+/// Exit 5, with what differs.
+pub fn check(plan: &Plan) -> Result<(), Failure> {
+    if plan.rule != rule(&plan.campaign.design) {
+        return Err(Failure::mismatch(
+            "the plan's decision rule is not the one this version decides by; judge it with the \
+             version that sealed it",
+        ));
+    }
+    let even = plan.campaign.design.pairs >= 2 && plan.campaign.design.pairs.is_multiple_of(2);
+    if !even || order::pairs(&plan.campaign, plan.seed.0) != plan.pairs {
+        return Err(Failure::mismatch(
+            "the order of the pairs is not the one the plan's seed draws",
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the values of a campaign must be together. Each rule is one sentence: the key, its value,
 //! what it must be.
 
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{Campaign, Case, ReceiverSpec, Traffic};
 use wiretrial_contract::stamp::{COMPACT_LEN, Form, MAX_SEQUENCE};
@@ -9,7 +10,6 @@ use wiretrial_contract::units::{Family, FrameSize, Nanos};
 use super::keys::{self, At};
 use super::resolve::{TIMEOUTS_IN_SLICE, TIMEOUTS_IN_WARM_UP, WARM_UP_NS, smallest_frame, stamped};
 use super::slices::{self, MAX_BLOCKS};
-use wiretrial_contract::failure::Failure;
 
 const MS: u64 = 1_000_000;
 

@@ -1,10 +1,10 @@
 //! The campaigns inside the binary, and the choice between them and a file.
 
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Campaign;
 
 use super::file;
 use super::overrides::Overrides;
-use wiretrial_contract::failure::Failure;
 
 /// A campaign inside the binary.
 #[derive(Debug, Clone, Copy)]

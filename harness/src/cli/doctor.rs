@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::Args;
 use wiretrial_contract::control::Isolation;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::record::HostFacts;
 
 use super::output;
 use crate::campaign::plan::FOREIGN_CPU;
 use crate::executables::{self, Found, Named};
 use crate::host::{Host, Interrupt, IsolationChoice, LocalHost, Setting};
-use wiretrial_contract::failure::Failure;
 
 /// Try every isolation, read what disturbs measurements here, and name the command that mends each
 /// finding, the weightiest first.
@@ -142,7 +142,10 @@ fn look(
         Some(cpus) if cpus >= FOREIGN_CPU => findings.push(Finding {
             weight: Weight::Weakens,
             text: format!("other programs use {:.1} % of a CPU", cpus * 100.0),
-            cure: "stop them: trials with more than 2.5 % are voided".into(),
+            cure: format!(
+                "stop them: trials with more than {} % are voided",
+                FOREIGN_CPU * 100.0
+            ),
         }),
         Some(_) => {}
         None => findings.push(Finding {

@@ -13,7 +13,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use wiretrial_contract::exit;
-
 use wiretrial_contract::failure::Failure;
 
 /// What `wiretrial` alone prints.
@@ -83,7 +82,7 @@ pub fn main() -> ExitCode {
 
 /// The last line on standard error of a command that did not end well.
 fn report(failure: &Failure) -> u8 {
-    let line = format!("wiretrial: exit {}: {}\n", failure.code, failure.message);
+    let line = failure.last_line("wiretrial");
     // Standard error may be closed; the code still says what happened.
     let _ = io::stderr().write_all(line.as_bytes());
     failure.code

@@ -1,12 +1,12 @@
 //! `wiretrial plan`: what a campaign would run. Builds and writes nothing.
 
 use clap::Args;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Seed;
 
 use super::options::{self, CampaignOptions};
 use super::output;
 use crate::campaign::{shipped, text};
-use wiretrial_contract::failure::Failure;
 
 /// Print what a campaign would run; nothing is built, sent or written.
 ///

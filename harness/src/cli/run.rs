@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::clock;
 use wiretrial_contract::exit;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Arrangement, Plan, Seed};
 use wiretrial_contract::record::TrialRecord;
 use wiretrial_reports::screen::{self, Colour};
@@ -15,12 +16,11 @@ use wiretrial_reports::{csv, markdown, table};
 use super::options::{self, CampaignOptions, HostOptions};
 use super::output::{data, note};
 use crate::campaign::{shipped, text};
-use crate::evidence::environment::pretty;
+use crate::evidence::json::pretty;
 use crate::host::Interrupt;
 use crate::judge;
 use crate::session::{self, Options, Session};
-use crate::trial::next::by_pair;
-use wiretrial_contract::failure::Failure;
+use crate::trial::pairs::{by_pair, counts};
 
 /// Time between two lines of progress.
 const PROGRESS_NS: u64 = 10_000_000_000;
@@ -162,10 +162,7 @@ fn begin(session: &Session) {
 
 fn progress(plan: &Plan, rows: &[TrialRecord]) -> String {
     let pairs = by_pair(rows);
-    let done = pairs
-        .values()
-        .filter(|rows| crate::trial::conduct::counts(rows))
-        .count();
+    let done = pairs.values().filter(|rows| counts(rows)).count();
     format!(
         "  {done} of {} pairs done, {} voided",
         plan.pairs.len(),

@@ -8,10 +8,11 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use serde::{Deserialize, Serialize};
 use wiretrial_contract::control::Isolation;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::record::HostFacts;
 
 use super::folder::{Folder, PRIVATE};
-use wiretrial_contract::failure::Failure;
+use super::json::pretty;
 
 /// Name of the file.
 pub const FILE: &str = "environment.json";
@@ -68,8 +69,15 @@ impl Environment {
     ///
     /// It cannot be read (exit 4) or parsed (exit 5).
     pub fn read(folder: &Folder) -> Result<Self, Failure> {
-        serde_json::from_slice(&folder.read(FILE)?)
-            .map_err(|error| Failure::mismatch(format!("{FILE}: {error}")))
+        let environment: Self = serde_json::from_slice(&folder.read(FILE)?)
+            .map_err(|error| Failure::mismatch(format!("{FILE}: {error}")))?;
+        if environment.schema != SCHEMA {
+            return Err(Failure::mismatch(format!(
+                "{FILE}: schema {} is not {SCHEMA}",
+                environment.schema
+            )));
+        }
+        Ok(environment)
     }
 
     /// Writes it.
@@ -132,18 +140,6 @@ pub fn keep_private(folder: &Folder, facts: &mut HostFacts) -> Result<(), Failur
         .map_err(|error| {
             Failure::evidence(format!("{} could not be written: {error}", path.display()))
         })
-}
-
-/// JSON for people to read, with a newline at its end.
-///
-/// # Panics
-///
-/// When `value` has a key that is no text; no type of the project has.
-#[must_use]
-pub fn pretty<T: Serialize>(value: &T) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(value).expect("string keys and finite numbers");
-    bytes.push(b'\n');
-    bytes
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use wiretrial_contract::clock;
 use wiretrial_contract::digest::{sha256, sha256_file};
-use wiretrial_contract::plan::Plan;
-
 use wiretrial_contract::failure::Failure;
+use wiretrial_contract::plan::Plan;
 
 /// The evidence root where none is given.
 pub const ROOT: &str = "evidence";
@@ -30,6 +29,8 @@ const LATEST: &str = "latest";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
     path: PathBuf,
+    /// The topmost folder that was made for it.
+    made: Option<PathBuf>,
 }
 
 impl Folder {
@@ -40,8 +41,12 @@ impl Folder {
     /// It exists (exit 2), or cannot be made (exit 3).
     pub fn create(path: &Path) -> Result<Self, Failure> {
         refuse_existing(path)?;
+        let missing = path
+            .ancestors()
+            .take_while(|part| !part.as_os_str().is_empty() && !part.exists());
         let folder = Self {
             path: path.to_owned(),
+            made: missing.last().map(Path::to_owned),
         };
         fs::create_dir_all(folder.path.join(RAW))
             .and_then(|()| fs::create_dir_all(folder.path.join(PILOT).join(RAW)))
@@ -68,6 +73,7 @@ impl Folder {
         }
         Ok(Self {
             path: path.to_owned(),
+            made: None,
         })
     }
 
@@ -162,13 +168,11 @@ impl Folder {
         Ok(names)
     }
 
-    /// Removes the folder with all in it: a campaign that was not sealed leaves nothing.
+    /// Removes all that [`Folder::create`] made: a campaign that was not sealed leaves nothing.
     pub fn discard(self) {
-        // It was made a moment ago; what cannot be removed is at least not taken for evidence,
-        // since it has no plan.
-        let _ = fs::remove_dir_all(&self.path);
-        if let Some(parent) = self.path.parent() {
-            let _ = fs::remove_dir(parent);
+        if let Some(made) = self.made {
+            // What cannot be removed is at least not taken for evidence, since it has no plan.
+            let _ = fs::remove_dir_all(made);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod environment;
 pub mod folder;
+pub mod json;
 pub mod reports;
 pub mod rows;
 pub mod verify;

@@ -9,10 +9,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use wiretrial_contract::control::quote;
 use wiretrial_contract::digest::sha256;
-use wiretrial_contract::record::TrialRecord;
-
 use wiretrial_contract::failure::Failure;
+use wiretrial_contract::record::{TRIAL_SCHEMA, TrialRecord};
 
 /// Name of the file in an evidence folder.
 pub const FILE: &str = "trials.jsonl";
@@ -166,6 +166,7 @@ pub fn read_chain(bytes: &[u8], plan_sha256: &str) -> Result<(Vec<TrialRecord>, 
         let Some(line) = line.strip_suffix(b"\n") else {
             return Err(Failure::mismatch(format!("row {number} has no end")));
         };
+        schema(number, line)?;
         let record: TrialRecord = serde_json::from_slice(line)
             .map_err(|error| Failure::mismatch(format!("row {number} cannot be read: {error}")))?;
         if record.row != number as u64 {
@@ -185,6 +186,22 @@ pub fn read_chain(bytes: &[u8], plan_sha256: &str) -> Result<(Vec<TrialRecord>, 
         records.push(record);
     }
     Ok((records, head))
+}
+
+/// A row of another schema is refused for that, before its fields are read.
+fn schema(number: usize, line: &[u8]) -> Result<(), Failure> {
+    #[derive(serde::Deserialize)]
+    struct Schema {
+        schema: String,
+    }
+    match serde_json::from_slice::<Schema>(line) {
+        Ok(Schema { schema }) if schema != TRIAL_SCHEMA => Err(Failure::mismatch(format!(
+            "row {number} has schema {}, this version reads {TRIAL_SCHEMA}",
+            quote(&schema)
+        ))),
+        // What is no row at all is said by the reading of it.
+        _ => Ok(()),
+    }
 }
 
 /// Length of the leading part made of whole lines whose last one parses.
@@ -287,6 +304,20 @@ mod tests {
         std::fs::write(folder.path().join(FILE), &broken).unwrap();
         assert_eq!(Rows::resume(folder.path(), PLAN).unwrap_err().code, 5);
         assert_eq!(std::fs::read(folder.path().join(FILE)).unwrap(), broken);
+    }
+
+    #[test]
+    fn another_schema_is_named() {
+        let (_folder, bytes) = three_rows();
+        let text = String::from_utf8(bytes)
+            .unwrap()
+            .replace("wiretrial.trial/1", "wiretrial.trial/9");
+        let failure = read_chain(text.as_bytes(), PLAN).unwrap_err();
+        assert_eq!(failure.code, 5);
+        assert_eq!(
+            failure.message,
+            "row 0 has schema wiretrial.trial/9, this version reads wiretrial.trial/1"
+        );
     }
 
     /// /dev/full fails every write with ENOSPC (full(4)).

@@ -4,17 +4,17 @@
 use serde_json::Value;
 use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::digest::{sha256, sha256_file};
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::{Delivery, TrialRecord};
 
 use super::environment::{Environment, HOST};
-use super::folder::{ANALYSIS, Folder, SUMS};
+use super::folder::{ANALYSIS, Folder, PILOT, PLAN, SUMS};
 use super::rows::{self, read_chain};
 use crate::campaign;
-use crate::judge::{self, metrics};
+use crate::judge;
 use crate::trial::ledger;
 use crate::trial::next::{Next, next};
-use wiretrial_contract::failure::Failure;
 
 const RELATIVE: f64 = 1e-9;
 /// Interface of the loopback topology.
@@ -87,7 +87,8 @@ pub fn read(folder: &Folder) -> Result<Evidence, Failure> {
 /// Never: an analysis has string keys.
 pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
     let evidence = read(folder)?;
-    order(&evidence.plan)?;
+    campaign::plan::check(&evidence.plan)?;
+    check_pilot(folder)?;
     let ledgers = check_ledgers(&evidence)?;
     if let Next::Run { planned, .. } = next(&evidence.plan, &evidence.records) {
         return Err(Failure::evidence(format!(
@@ -120,21 +121,10 @@ fn counted(evidence: &Evidence, ledgers: usize, analysis: &Analysis, files: usiz
     }
 }
 
-/// The order of the pairs is the one its seed draws.
-fn order(plan: &Plan) -> Result<(), Failure> {
-    if campaign::order::pairs(&plan.campaign, plan.seed.0) == plan.pairs {
-        return Ok(());
-    }
-    Err(Failure::mismatch(
-        "the order of the pairs is not the one the plan's seed draws",
-    ))
-}
-
 fn check_ledgers(evidence: &Evidence) -> Result<usize, Failure> {
     let mut checked = 0;
     for row in &evidence.records {
-        let (Some(written), Some(sent), Some(window)) =
-            (&row.ledger, metrics::tally(row), &row.host)
+        let (Some(written), Some(sent), Some(window)) = (&row.ledger, row.tally(), &row.host)
         else {
             continue;
         };
@@ -153,6 +143,13 @@ fn check_ledgers(evidence: &Evidence) -> Result<usize, Failure> {
         checked += 1;
     }
     Ok(checked)
+}
+
+/// The rehearsal hangs on a plan of its own.
+fn check_pilot(folder: &Folder) -> Result<(), Failure> {
+    let plan = folder.read(&format!("{PILOT}/{PLAN}"))?;
+    let rows = folder.read(&format!("{PILOT}/{}", rows::FILE))?;
+    read_chain(&rows, &sha256(&plan)).map(drop)
 }
 
 fn check_sums(folder: &Folder) -> Result<usize, Failure> {
@@ -191,11 +188,13 @@ fn compare(at: &str, written: &Value, again: &Value) -> Result<(), Failure> {
     };
     match (written, again) {
         (Value::Object(one), Value::Object(other)) => {
-            if one.len() != other.len() {
-                return Err(differ());
+            if let Some(name) = other.keys().find(|name| !one.contains_key(*name)) {
+                return Err(Failure::mismatch(format!("{ANALYSIS} {at}: no {name}")));
             }
             one.iter().try_for_each(|(name, value)| {
-                let there = other.get(name).ok_or_else(differ)?;
+                let there = other.get(name).ok_or_else(|| {
+                    Failure::mismatch(format!("{ANALYSIS} {at}: {name} does not belong there"))
+                })?;
                 compare(&format!("{at}/{name}"), value, there)
             })
         }

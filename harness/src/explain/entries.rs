@@ -190,7 +190,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         Load,
         "generator_limited",
         "the generator did not offer the load; the row is a floor for the receiver, never a ceiling",
-        "the generator: offered outside 99-101 % of intended, a burst or a stretch over its bound",
+        "the generator: offered too far from intended (5 % in paired campaigns), or a stretch beyond that",
         "too few senders, a busy CPU, or small batches at a high rate",
         "more senders, a CPU of its own, or a lower rate",
     ),
@@ -621,7 +621,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         Class,
         "confirmatory",
-        "sealed plan, complete, clean tree, at least 10 pairs or 5 repeats",
+        "sealed plan, complete, at least 10 pairs or 5 repeats, other programs within the default limit",
         "the judge, from plan and rows",
         "everything that was asked for is there",
         "none; it can be shown beside the number",
@@ -893,7 +893,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         Reason,
         "offered_off_target",
-        "offered outside 99-101 % of intended in some repeat",
+        "offered too far from intended in some repeat: more than 5 % in paired campaigns",
         "the generator",
         "a sender that cannot hold the rate",
         "more senders, or a lower rate",
@@ -1009,6 +1009,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         "the harness, from earlier plans of the same campaign under the same evidence folder",
         "a campaign run again after its result was seen",
         "report all attempts, or ask with more pairs once",
+    ),
+    entry(
+        Limit,
+        "stalls",
+        "send calls that took over 1 ms; their time is in the costs, in whichever arm they fell",
+        "the generator, around every send call",
+        "the host took the CPU away, as virtual machines do",
+        "more pairs, a longer duration, or a host of one's own",
     ),
     entry(
         Limit,

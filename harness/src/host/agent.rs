@@ -9,13 +9,13 @@ use wiretrial_contract::control::{
     AgentAnswer, AgentAsk, AgentReply, AgentRequest, ChildError, Hello, Isolation, MakeTopology,
     Role, TopologyKind,
 };
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::record::{HostCounters, HostFacts};
 
 use super::interrupt::Interrupt;
 use super::lock::HostLock;
 use super::namespaces::{Entry, Namespaces};
 use super::peer::{HELLO, Peer, Reply};
-use wiretrial_contract::failure::Failure;
 
 /// How long an agent may take to answer: longer than a program it runs.
 const ANSWER: Duration = Duration::from_secs(12);

@@ -6,12 +6,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use wiretrial_contract::control::{ChildError, FromChild, Hello, Role, ToChild, quote};
+use wiretrial_contract::failure::Failure;
 
 use super::interrupt::Interrupt;
 use super::namespaces::Entry;
 use super::peer::{Complaints, HELLO, Peer, Reply};
 use super::{Launch, Process};
-use wiretrial_contract::failure::Failure;
 
 /// Environment variable that shifts a child's stack by its length.
 const PADDING: &str = "WIRETRIAL_PADDING";

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use wiretrial_contract::clock;
-
 use wiretrial_contract::failure::Failure;
 
 /// Longest time between two looks at the flag, ns.
@@ -18,14 +17,14 @@ pub(super) const LOOK_NS: u64 = 100_000_000;
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// A flag that SIGINT and SIGTERM set instead of ending the process, from now on.
+    /// A flag that SIGINT, SIGTERM and SIGHUP set instead of ending the process, from now on.
     ///
     /// # Errors
     ///
     /// The error of registering a signal handler.
     pub fn on_signals() -> io::Result<Self> {
         let flag = Self::default();
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&flag.0))?;
         }
         Ok(flag)

@@ -7,12 +7,12 @@ use std::path::Path;
 use nix::unistd::geteuid;
 
 use wiretrial_contract::control::{Isolation, TopologyKind};
+use wiretrial_contract::failure::Failure;
 
 use super::agent::Agent;
 use super::interrupt::Interrupt;
 use super::lock::HostLock;
 use crate::agent::{RESTRICTED, sys};
-use wiretrial_contract::failure::Failure;
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -12,6 +12,7 @@ use nix::unistd::geteuid;
 
 use wiretrial_contract::clock;
 use wiretrial_contract::control::{Isolation, Role};
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Placement;
 use wiretrial_contract::record::{HostCounters, HostFacts, HostWindow};
 
@@ -23,7 +24,6 @@ use super::lock::HostLock;
 use super::namespaces::{Entry, Namespaces};
 use super::tasks::TaskTimes;
 use super::{Host, Launch, Process, placement, ports, quiet};
-use wiretrial_contract::failure::Failure;
 
 /// What a [`LocalHost`] is made from.
 #[derive(Debug)]

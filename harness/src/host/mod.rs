@@ -19,9 +19,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use wiretrial_contract::control::{FromChild, Hello, Role, ToChild};
-use wiretrial_contract::record::HostWindow;
-
 use wiretrial_contract::failure::Failure;
+use wiretrial_contract::record::HostWindow;
 
 pub use agent::Agent;
 pub use interrupt::Interrupt;

@@ -20,10 +20,10 @@ use wiretrial_contract::control::{
     ChildError, Hello, LineError, Message, PROTOCOL_RANGE, Reader, Role, common_version, quote,
     send,
 };
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::{clock, exit};
 
 use super::interrupt::{Interrupt, LOOK_NS, deadline};
-use wiretrial_contract::failure::Failure;
 
 /// How long a process may take to say hello.
 pub(super) const HELLO: Duration = Duration::from_secs(5);

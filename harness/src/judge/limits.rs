@@ -9,6 +9,7 @@ use wiretrial_stats::verdict::undetectable_mode;
 
 use super::CaseRows;
 use crate::campaign::plan::FOREIGN_CPU;
+use crate::campaign::slices::ENOUGH;
 
 /// Pairs below which evidence only suggests.
 const CONFIRMATORY_PAIRS: u32 = 10;
@@ -68,6 +69,21 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
             "load of other programs not known".into(),
         );
     }
+    // They are in every cost: a stall is as likely in one arm as in the other, and none is taken out.
+    let (calls, ns) = cases
+        .iter()
+        .flat_map(CaseRows::counted)
+        .filter_map(TrialRecord::tally)
+        .fold((0, 0), |(n, ns), tally| {
+            (n + tally.stalled_calls, ns + tally.stalled_ns)
+        });
+    if calls > 0 {
+        let text = format!(
+            "{calls} send calls stalled over 1 ms, {} ms in all",
+            ns / 1_000_000
+        );
+        add("stalls", text);
+    }
     if plan.attempt > 1 {
         add(
             "repeated_question",
@@ -114,7 +130,7 @@ pub(super) fn class(plan: &Plan, cases: &[CaseRows<'_>]) -> (EvidenceClass, Vec<
     if flagged(Flag::FewSlices) {
         lower(
             EvidenceClass::Exploratory,
-            "fewer than 20 slices an arm".into(),
+            format!("fewer than {ENOUGH} slices an arm"),
         );
     }
     let planned = |case: &CaseRows<'_>| {

@@ -1,64 +1,34 @@
 //! The value of a metric in one trial, from its row alone. A value that cannot be had is `None`.
 
-use wiretrial_contract::control::GroupName;
 use wiretrial_contract::metric::Metric;
-use wiretrial_contract::record::{Delivery, TrialRecord};
-use wiretrial_contract::report::{GroupTally, ReceiverReport};
+use wiretrial_contract::record::TrialRecord;
+use wiretrial_contract::report::GroupTally;
 
 /// The value of `metric` in the trial of `row`, in the metric's unit.
 #[must_use]
 pub fn value(metric: Metric, row: &TrialRecord) -> Option<f64> {
     match metric {
         Metric::ProcessCpuNsPerPacket => process(row),
-        Metric::SendCallNsPerPacket => send_call(tally(row)?),
+        Metric::SendCallNsPerPacket => send_call(row.tally()?),
         Metric::CaptureKernelNsPerPacket => kernel(row),
         Metric::CaptureCostNsPerPacket => Some(process(row)? + kernel(row)?),
-        Metric::PeakRssBytes => receiver(row)?.peak_rss_bytes.map(float),
+        Metric::PeakRssBytes => row.receiver()?.peak_rss_bytes.map(float),
         Metric::ElapsedNsPerUnit | Metric::UnitsPerSecond | Metric::MaxSustainedPps => None,
     }
 }
 
-/// The tally of this row's own arm.
-#[must_use]
-pub fn tally(row: &TrialRecord) -> Option<&GroupTally> {
-    group(row, &GroupName::Arm(row.arm.clone()))
-}
-
-/// What the built-in receiver reported.
-#[must_use]
-pub fn receiver(row: &TrialRecord) -> Option<&ReceiverReport> {
-    match row.delivery.as_ref()? {
-        Delivery::Sequences(report) => Some(report),
-        Delivery::Count { .. } => None,
-    }
-}
-
-/// Offered load, packets per second: accepted over the measured sending time.
-#[must_use]
-pub fn offered_pps(row: &TrialRecord) -> Option<f64> {
-    tally(row)?.offered_pps()
-}
-
 fn process(row: &TrialRecord) -> Option<f64> {
-    let report = receiver(row)?;
+    let report = row.receiver()?;
     per(float(report.process_cpu_ns?), report.copies.unique)
 }
 
 /// Send calls of this arm less those to the control port, which no capture sees.
 fn kernel(row: &TrialRecord) -> Option<f64> {
-    Some(send_call(tally(row)?)? - send_call(group(row, &GroupName::Control)?)?)
+    Some(send_call(row.tally()?)? - send_call(row.control()?)?)
 }
 
 fn send_call(tally: &GroupTally) -> Option<f64> {
     per(float(tally.send_call_ns), tally.accepted)
-}
-
-fn group<'a>(row: &'a TrialRecord, name: &GroupName) -> Option<&'a GroupTally> {
-    row.generator
-        .as_ref()?
-        .groups
-        .iter()
-        .find(|group| group.name == *name)
 }
 
 fn per(value: f64, count: u64) -> Option<f64> {
@@ -77,7 +47,8 @@ fn float(value: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::trial::samples;
-    use wiretrial_contract::record::TrialRecord;
+    use wiretrial_contract::control::GroupName;
+    use wiretrial_contract::record::Delivery;
 
     fn row() -> TrialRecord {
         let control = GroupTally {
@@ -100,7 +71,10 @@ mod tests {
         close(value(Metric::SendCallNsPerPacket), 3000.0);
         close(value(Metric::CaptureKernelNsPerPacket), 2000.0);
         close(value(Metric::CaptureCostNsPerPacket), 2150.0);
-        close(offered_pps(&row()).unwrap(), 20_000.0);
+        close(
+            row().tally().and_then(GroupTally::offered_pps).unwrap(),
+            20_000.0,
+        );
     }
 
     #[test]

@@ -17,8 +17,8 @@ use wiretrial_contract::plan::{Case, Plan};
 use wiretrial_contract::record::{Phase, TrialRecord};
 use wiretrial_reports::answer;
 
-use crate::trial::conduct::counts;
-use crate::trial::next::{Next, by_pair, next};
+use crate::trial::next::{Next, next};
+use crate::trial::pairs::{by_pair, counts};
 
 /// What identifies the evidence that is judged.
 #[derive(Debug, Clone)]

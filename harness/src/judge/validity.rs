@@ -6,7 +6,7 @@ use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::{GuardName, Ledger, TrialRecord};
 
 use super::CaseRows;
-use super::{loads, metrics};
+use super::loads;
 
 /// The identities of all counted trials, then the guards of all trials, then how equal the arms'
 /// loads were.
@@ -25,7 +25,6 @@ pub(super) fn checks(plan: &Plan, cases: &[CaseRows<'_>], rows: &[TrialRecord]) 
     checks.extend(GuardName::ALL.iter().filter_map(|name| guard(*name, rows)));
     checks.extend(members(plan, cases));
     checks.push(work(cases));
-    checks.push(stalls(cases));
     checks
 }
 
@@ -135,28 +134,6 @@ fn work(cases: &[CaseRows<'_>]) -> Check {
         left: delivered(0).to_string(),
         right: delivered(1).to_string(),
         holds: !cases.iter().any(loads::unequal_work),
-        trials: cases.iter().map(|case| case.pairs.len() as u64 * 2).sum(),
-    }
-}
-
-/// Send calls that a stall of the host stretched, by arm. They are in every cost: a stall is as
-/// likely in one arm as in the other, and none is taken out.
-fn stalls(cases: &[CaseRows<'_>]) -> Check {
-    let of = |arm| {
-        let tallies = cases
-            .iter()
-            .flat_map(|case| case.of_arm(arm))
-            .filter_map(metrics::tally);
-        let (calls, ns) = tallies.fold((0, 0), |(n, ns), tally| {
-            (n + tally.stalled_calls, ns + tally.stalled_ns)
-        });
-        format!("{calls} calls, {} ms", ns / 1_000_000)
-    };
-    Check {
-        name: "send calls over 1 ms: baseline, candidate".into(),
-        left: of(0),
-        right: of(1),
-        holds: true,
         trials: cases.iter().map(|case| case.pairs.len() as u64 * 2).sum(),
     }
 }

@@ -10,8 +10,9 @@ use wiretrial_contract::control::{
     Done, FromChild, GeneratorPrepare, Group, GroupName, PROBE_ATTEMPTS, Ready, ReceiverPrepare,
     Role, SourcePorts, Stop, ToChild, TrialIdentity,
 };
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Case;
-use wiretrial_contract::record::{GuardName, Outcome, Step, TrialRecord};
+use wiretrial_contract::record::{Outcome, Step, TrialRecord};
 use wiretrial_contract::report::GroupTally;
 use wiretrial_contract::stamp::Form;
 use wiretrial_contract::units::FrameSize;
@@ -21,7 +22,6 @@ use super::member::{Broken, Member, Shared};
 use super::setting::{Job, Setting};
 use crate::campaign::slices;
 use crate::host::{Host, Launch, Process};
-use wiretrial_contract::failure::Failure;
 
 const READY_LIMIT: Duration = Duration::from_secs(10);
 const SEEN_LIMIT: Duration = Duration::from_secs(2);
@@ -67,15 +67,7 @@ pub fn pair(host: &mut dyn Host, setting: &Setting<'_>, job: &Job<'_>) -> PairRu
 
 /// Adds the guard on both members' offered loads.
 fn guard_pair(setting: &Setting<'_>, rows: &mut [TrialRecord]) {
-    let offered = |row: &TrialRecord| {
-        let name = GroupName::Arm(row.arm.clone());
-        row.generator
-            .as_ref()?
-            .groups
-            .iter()
-            .find(|g| g.name == name)
-            .and_then(GroupTally::offered_pps)
-    };
+    let offered = |row: &TrialRecord| row.tally().and_then(GroupTally::offered_pps);
     let [one, other] = rows else { return };
     let Some(guard) = guards::pair_offered(setting.rule, offered(one), offered(other)) else {
         return;
@@ -497,26 +489,6 @@ fn unexpected(name: &str, message: &FromChild) -> Failure {
         FromChild::Error(_) => "error",
     };
     Failure::evidence(format!("{name} said {kind} out of turn"))
-}
-
-/// Whether a pair counts: both members ran and passed every guard.
-#[must_use]
-pub fn counts(rows: &[&TrialRecord]) -> bool {
-    rows.len() == 2 && rows.iter().all(|row| row.outcome == Outcome::Ok)
-}
-
-/// Whether a signal ended a pair: no member failed, and one was cut short or never began.
-#[must_use]
-pub fn interrupted(rows: &[&TrialRecord]) -> bool {
-    let failed = rows
-        .iter()
-        .any(|row| matches!(row.outcome, Outcome::Failed { .. }));
-    let cut = |row: &TrialRecord| {
-        row.guards
-            .iter()
-            .any(|g| g.name == GuardName::Interrupted && !g.passed)
-    };
-    !failed && (rows.len() < 2 || rows.iter().any(|row| cut(row)))
 }
 
 #[cfg(test)]

@@ -22,18 +22,25 @@ pub fn of_trial(
     host: &HostWindow,
 ) -> Ledger {
     let copies = &seen.copies;
-    let beside = copies.duplicate
-        + copies.probe
-        + copies.filler
-        + copies.stale
-        + copies.foreign
-        + copies.corrupt;
-    let copies_in = sent.accepted + sent.warm_up_accepted + beside;
+    let beside = total(&[
+        copies.duplicate,
+        copies.probe,
+        copies.filler,
+        copies.stale,
+        copies.foreign,
+        copies.corrupt,
+    ]);
+    let copies_in = total(&[sent.accepted, sent.warm_up_accepted, beside]);
     let copies_delivered = copies.total();
     let dropped = dropped_by_stage(topology, interface, seen, host);
-    let known: u64 = dropped.values().flatten().sum();
-    let lost = signed(sent.accepted) - signed(copies.unique);
-    let unexplained = signed(copies_in) - signed(copies_delivered) - signed(known);
+    let known = dropped
+        .values()
+        .flatten()
+        .fold(0, |sum: u64, count| sum.saturating_add(*count));
+    let lost = signed(sent.accepted).saturating_sub(signed(copies.unique));
+    let unexplained = signed(copies_in)
+        .saturating_sub(signed(copies_delivered))
+        .saturating_sub(signed(known));
     let ring_check = seen.pcap.map(|pcap| RingCheck {
         received: pcap.received,
         delivered: copies_delivered,
@@ -134,7 +141,7 @@ fn state(
         ));
     }
     // Copies that do not count: they may sit in a drop counter without being among those put in.
-    let not_counted = sent.warm_up_accepted + sent.probe_accepted + beside;
+    let not_counted = total(&[sent.warm_up_accepted, sent.probe_accepted, beside]);
     match unexplained {
         0 => LedgerState::Balanced,
         1.. => LedgerState::Unexplained {
@@ -154,8 +161,16 @@ fn invalid(cause: String) -> LedgerState {
     LedgerState::Invalid { cause }
 }
 
+/// Beyond 2^63 lies no count that a generator's caps allow; evidence may say anything, and a number
+/// that large breaks an identity wherever it stands.
 fn signed(count: u64) -> i64 {
-    i64::try_from(count).expect("datagram counts are bounded by the generator's caps")
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn total(counts: &[u64]) -> u64 {
+    counts
+        .iter()
+        .fold(0, |sum, count| sum.saturating_add(*count))
 }
 
 #[cfg(test)]

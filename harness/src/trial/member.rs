@@ -1,6 +1,7 @@
 //! One member of a pair while it runs: what its processes have said so far, and the row they make.
 
 use wiretrial_contract::control::{ReceiverReady, TrialIdentity};
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Case;
 use wiretrial_contract::record::{
     Delivery, Flag, Guard, GuardName, HostWindow, Outcome, Step, TRIAL_SCHEMA, TrialRecord,
@@ -12,7 +13,6 @@ use super::setting::{Job, Setting};
 use super::{backlog, ledger};
 use crate::campaign::slices;
 use crate::host::Process;
-use wiretrial_contract::failure::Failure;
 
 pub(super) struct Member {
     /// Index of the arm.
@@ -67,16 +67,13 @@ impl Member {
 
     /// The tally of this member's group.
     fn tally<'a>(&self, shared: &'a Shared, setting: &Setting<'_>) -> Option<&'a GroupTally> {
-        let name = setting.group_name(self.arm);
         shared
             .generator
             .as_ref()?
-            .groups
-            .iter()
-            .find(|group| group.name == name)
+            .group(&setting.group_name(self.arm))
     }
 
-    /// The row. `offered_by_other` is the offered load of the pair's other member, if known.
+    /// The row.
     pub(super) fn row(
         &self,
         setting: &Setting<'_>,
@@ -109,7 +106,7 @@ impl Member {
             _ if guards::all_passed(&guards) => Outcome::Ok,
             _ => Outcome::Voided,
         };
-        let since = |ns: u64| ns.saturating_sub(setting.started_ns);
+        let since = |ns: u64| setting.gone_ns + ns.saturating_sub(setting.began_ns);
         TrialRecord {
             schema: TRIAL_SCHEMA.into(),
             prev: String::new(),

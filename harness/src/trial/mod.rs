@@ -6,6 +6,7 @@ pub mod guards;
 pub mod ledger;
 mod member;
 pub mod next;
+pub mod pairs;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod setting;

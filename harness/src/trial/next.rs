@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use wiretrial_contract::plan::{Plan, PlannedPair};
 use wiretrial_contract::record::TrialRecord;
 
-use super::conduct::{counts, interrupted};
+use super::pairs::{by_pair, counts, interrupted};
 use crate::campaign::order;
 
 /// What to do next.
@@ -83,18 +83,6 @@ pub fn next(plan: &Plan, rows: &[TrialRecord]) -> Next {
         planned: order::replacement(&plan.campaign, plan.seed.0, origin, number, earlier),
         replaces: Some(void[0].pair),
     }
-}
-
-/// Rows by pair, in the order of their numbers.
-#[must_use]
-pub fn by_pair<'a>(
-    rows: impl IntoIterator<Item = &'a TrialRecord>,
-) -> BTreeMap<u64, Vec<&'a TrialRecord>> {
-    let mut pairs: BTreeMap<u64, Vec<&TrialRecord>> = BTreeMap::new();
-    for row in rows {
-        pairs.entry(row.pair).or_default().push(row);
-    }
-    pairs
 }
 
 /// Pairs that do not count, each with the pair of the plan that it is or stands in for.

@@ -24,8 +24,10 @@ pub struct Setting<'a> {
     pub run_id: u64,
     /// Seed of the campaign.
     pub seed: u64,
-    /// Start of the campaign's clock, `CLOCK_MONOTONIC` ns.
-    pub started_ns: u64,
+    /// Start of this session, `CLOCK_MONOTONIC` ns.
+    pub began_ns: u64,
+    /// Campaign time at that moment, ns: what earlier sessions took.
+    pub gone_ns: u64,
     /// Folder for what children say on standard error.
     pub raw: &'a Path,
     /// Targets the user allowed.

@@ -2,6 +2,7 @@
 //! all others by where its executable lies.
 
 #![allow(dead_code, reason = "each test crate uses its own part")]
+#![allow(clippy::print_stdout, reason = "a skip is printed")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -180,6 +181,12 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Says that a test could not run here; in CI that is a failure.
+pub(crate) fn skipped(why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "skipped in CI: {why}");
+    println!("skipped: {why}");
 }
 
 /// Rows of an evidence folder.

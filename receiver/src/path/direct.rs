@@ -10,6 +10,7 @@ use std::thread;
 use wiretrial_capture::source::Live;
 use wiretrial_contract::clock::{self, ClockPair};
 use wiretrial_contract::control::ReceiverPrepare;
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::report::ReceiverReport;
 
 use super::counters::Totals;
@@ -19,7 +20,6 @@ use crate::drain::{Drain, Rule};
 use crate::failure::of_capture;
 use crate::process::{self, Switches};
 use crate::sink::Sink;
-use wiretrial_contract::failure::Failure;
 
 /// Most frames a dispatch hands over: their hand-over shares one reading of the clock, and an
 /// overloaded capture still looks at its orders.

@@ -9,13 +9,13 @@ use nix::ifaddrs::getifaddrs;
 use std::net::IpAddr;
 use wiretrial_capture::source::{Live, LiveSettings};
 use wiretrial_contract::control::{ReceiverPrepare, ReceiverReady};
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::report::{ReceiverReport, RingGeometry};
 use wiretrial_contract::units::Family;
 
 use crate::failure::of_capture;
 use crate::process;
 use crate::sink::Sink;
-use wiretrial_contract::failure::Failure;
 
 pub use direct::{Start, spawn};
 

@@ -1,6 +1,8 @@
 //! The bench of the live tests: a private network, a sender that stamps by the contract, and a
 //! receiver on a pipe.
 
+#![allow(clippy::print_stderr, reason = "a skip is printed")]
+
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};

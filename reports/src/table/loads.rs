@@ -73,10 +73,12 @@ fn row(load: &Load) -> Vec<Cell> {
         bound(load.worst_upper95),
         lost_at(load),
         Cell::Signed(load.unexplained),
-        Cell::Count(load.duplicate),
-        Cell::Count(load.reordered),
-        Cell::Count(load.foreign),
-        Cell::Text(if load.rule_ok { "holds" } else { "broken" }.into()),
+        known(load.duplicate),
+        known(load.reordered),
+        known(load.foreign),
+        load.rule_ok.map_or(Cell::Unknown, |ok| {
+            Cell::Text(if ok { "holds" } else { "broken" }.into())
+        }),
         Cell::Verdict(
             verdict_words(load.verdict).into(),
             verdict_tone(load.verdict),
@@ -140,4 +142,8 @@ pub(super) const fn verdict_tone(verdict: LoadVerdict) -> Tone {
         LoadVerdict::Fail | LoadVerdict::Invalid => Tone::Bad,
         _ => Tone::Open,
     }
+}
+
+fn known(count: Option<u64>) -> Cell {
+    count.map_or(Cell::Unknown, Cell::Count)
 }

@@ -132,7 +132,7 @@ fn rule(loads: &[&Load]) -> Cell {
         .max_by_key(|verdict| rank(*verdict))
         .unwrap_or(LoadVerdict::Invalid);
     let mut text = verdict_words(verdict).to_owned();
-    if verdict == LoadVerdict::Inconclusive && loads.iter().all(|load| load.rule_ok) {
+    if verdict == LoadVerdict::Inconclusive && loads.iter().all(|load| load.rule_ok == Some(true)) {
         text += ", rule holds";
     }
     let coupled = loads.iter().any(|load| load.flags.contains(&Flag::Coupled));

@@ -98,15 +98,15 @@ pub(crate) fn load(case: &str, arm: &str, pps: u32, accepted: u32) -> Load {
         loss_ratio: Some(0.0),
         loss_upper95: Some(bound),
         worst_upper95: Some(worst),
-        rule_ok: true,
+        rule_ok: Some(true),
         lost_at: BTreeMap::from([
             (Stage::Backlog, Some(Share::Count(0))),
             (Stage::Ring, Some(Share::Count(0))),
         ]),
         unexplained: 0,
-        duplicate: 0,
-        reordered: 0,
-        foreign: 0,
+        duplicate: Some(0),
+        reordered: Some(0),
+        foreign: Some(0),
         bounds: Vec::new(),
         verdict: LoadVerdict::Pass,
         reasons: Vec::new(),
@@ -315,7 +315,7 @@ pub(crate) fn eight() -> Analysis {
     failed.loss_ratio = Some(12_345.0 / 480_000.0);
     failed.loss_upper95 = Some(0.0312);
     failed.worst_upper95 = Some(0.091);
-    failed.rule_ok = false;
+    failed.rule_ok = Some(false);
     failed.verdict = LoadVerdict::Fail;
     failed.reasons = vec!["repeats_failed".into()];
     failed.lost_at = BTreeMap::from([

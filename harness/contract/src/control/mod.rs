@@ -32,5 +32,9 @@ pub const MAX_LINE: usize = 1 << 20;
 pub const MAX_NOISE: usize = 64 << 10;
 /// Datagrams one `probe` message sends to each group.
 pub const PROBE_BURST: u64 = 16;
+/// A child that has heard one `beat` ends without another for this long, ns.
+pub const BEAT_LIMIT_NS: u64 = 5_000_000_000;
+/// Most flows of a trial.
+pub const MAX_FLOWS: u16 = 1024;
 /// `probe` messages before the harness gives up.
 pub const PROBE_ATTEMPTS: u32 = 10;

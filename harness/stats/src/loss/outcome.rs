@@ -2,7 +2,6 @@
 
 /// The verdict on one load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
 pub enum LoadVerdict {
     /// The rule holds in every repeat, and so does the bound.
     Pass,

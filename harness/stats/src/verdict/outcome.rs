@@ -2,7 +2,6 @@
 
 /// The answer for one case and metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
 pub enum Verdict {
     /// Better by more than the margin.
     ImprovedWorthwhile,
@@ -113,7 +112,6 @@ impl Reason {
 
 /// What a reader should know beside the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
 pub enum Flag {
     /// Equivalent, and yet the 95 % decision interval excludes no difference.
     Detectable,
