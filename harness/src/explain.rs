@@ -131,6 +131,10 @@ pub fn explain(word: &str) -> Result<String, Failure> {
         .filter(|entry| plain(entry.word) == wanted)
         .collect();
     if found.is_empty() {
+        if let Some((term, meaning)) = TERMS.iter().find(|(term, _)| is_term(term, wanted)) {
+            let lines = wrapped(meaning, WIDTH - 2).join("\n  ");
+            return Ok(format!("{term}  (term)\n  {lines}\n"));
+        }
         return Err(Failure::usage(format!(
             "unknown word \"{word}\"; nearest: {}; wiretrial explain lists all",
             nearest(wanted).join(", ")
@@ -141,6 +145,15 @@ pub fn explain(word: &str) -> Result<String, Failure> {
         .map(entry_text)
         .collect::<Vec<_>>()
         .join("\n"))
+}
+
+/// Whether a term, or one of the terms in a heading such as `baseline, candidate`, is meant; one of
+/// several means the one.
+fn is_term(term: &str, wanted: &str) -> bool {
+    let one = wanted.strip_suffix('s').unwrap_or(wanted);
+    term.split([',', '/'])
+        .map(plain)
+        .any(|term| term == wanted || term == one)
 }
 
 /// All words, each once, in the order of the table.
@@ -165,6 +178,11 @@ pub fn list() -> String {
         for line in wrapped(&words.join(", "), WIDTH - 2) {
             let _ = writeln!(out, "  {line}");
         }
+    }
+    let terms: Vec<&str> = TERMS.iter().map(|(term, _)| *term).collect();
+    let _ = writeln!(out, "term");
+    for line in wrapped(&terms.join(", "), WIDTH - 2) {
+        let _ = writeln!(out, "  {line}");
     }
     out
 }
@@ -361,6 +379,8 @@ mod tests {
             Reason::ReplacementsExhausted,
             Reason::WrongResult,
             Reason::NotPositive,
+            Reason::UnknownValue,
+            Reason::CounterMismatch,
             Reason::VoidsOnOneArm,
             Reason::UnequalWork,
             Reason::CoupledLimit,

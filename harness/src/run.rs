@@ -2,7 +2,7 @@
 
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Plan, PlannedPair};
-use wiretrial_contract::record::{Outcome, Phase, TrialRecord};
+use wiretrial_contract::record::{GuardName, HostWindow, Outcome, Phase, TrialRecord};
 
 use crate::evidence::rows::Rows;
 use crate::host::Host;
@@ -31,7 +31,8 @@ pub enum End {
 ///
 /// # Errors
 ///
-/// A signal came (the rows of the pair it ended are written first), or a row could not be written.
+/// A signal came (the rows of the pair it ended are written first), the host is gone (exit 3; its
+/// pair is not counted), or a row could not be written.
 pub fn run(
     host: &mut dyn Host,
     setting: &Setting<'_>,
@@ -52,6 +53,13 @@ pub fn run(
             replaces,
         };
         let mut pair = conduct::pair(host, setting, &job);
+        if pair
+            .rows
+            .iter()
+            .any(|row| matches!(row.outcome, Outcome::Failed { .. }))
+        {
+            host.alive()?;
+        }
         if !pair.rows.is_empty() {
             rows.append(&mut pair.rows)?;
         }
@@ -90,7 +98,7 @@ pub fn rehearse(
                 return Err(signal);
             }
             pair.rows.iter().try_for_each(ran)?;
-            reached = pair.rows.iter().try_for_each(offered);
+            reached = pair.rows.iter().try_for_each(|row| offered(plan, row));
             if reached.is_ok() {
                 break;
             }
@@ -137,12 +145,24 @@ fn ran(row: &TrialRecord) -> Result<(), Failure> {
             code: *code,
             message: format!("rehearsal of case {}, step {step}: {cause}", row.case),
         }),
-        Outcome::Ok | Outcome::Voided => Ok(()),
+        Outcome::Ok | Outcome::Voided => row
+            .guards
+            .iter()
+            .filter(|guard| matches!(guard.name, GuardName::Binary | GuardName::SendingAsSealed))
+            .find(|guard| !guard.passed)
+            .map_or(Ok(()), |guard| {
+                Err(Failure::evidence(format!(
+                    "rehearsal of case {}: guard {}: {}",
+                    row.case,
+                    guard.name.name(),
+                    guard.saw
+                )))
+            }),
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
-fn offered(row: &TrialRecord) -> Result<(), Failure> {
+fn offered(plan: &Plan, row: &TrialRecord) -> Result<(), Failure> {
     let Some(tally) = row.tally() else {
         return Ok(());
     };
@@ -150,9 +170,26 @@ fn offered(row: &TrialRecord) -> Result<(), Failure> {
     if pps >= REHEARSAL_OFFERED * row.intended_pps as f64 {
         return Ok(());
     }
+    let advice = match row.host.as_ref().and_then(foreign_cpus) {
+        Some(cpus) if cpus > plan.rule.foreign_cpu => format!(
+            "other programs used {:.0} % of a CPU; stop them, see wiretrial doctor",
+            cpus * 100.0
+        ),
+        _ => "lower traffic.rate-pps, or raise traffic.batch".into(),
+    };
     Err(Failure::host(format!(
-        "rehearsal of case {}: {} was offered {pps:.0} of {} pps; lower traffic.rate-pps, or raise \
-         traffic.batch",
+        "rehearsal of case {}: {} was offered {pps:.0} of {} pps; {advice}",
         row.case, row.arm, row.intended_pps
     )))
+}
+
+/// CPUs that other programs used in a trial; `None` when not known.
+#[expect(clippy::cast_precision_loss, reason = "a share printed without digits")]
+fn foreign_cpus(window: &HostWindow) -> Option<f64> {
+    let length = window
+        .end
+        .at_ns
+        .checked_sub(window.start.at_ns)
+        .filter(|ns| *ns > 0)?;
+    Some(window.foreign_cpu_ns? as f64 / length as f64)
 }

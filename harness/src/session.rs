@@ -155,7 +155,7 @@ impl Session {
     /// Another binary, isolation or host class than sealed (exit 2); a broken row before the last
     /// (exit 5).
     pub fn resume(path: &Path, options: &Options) -> Result<Self, Failure> {
-        let folder = Folder::open(path)?;
+        let folder = Folder::open(&folder::resolved(path))?;
         let (plan, plan_sha256) = folder.plan()?;
         sealing::check(&plan)?;
         let resumed = Rows::resume(folder.path(), &plan_sha256)?;
@@ -329,8 +329,16 @@ impl Session {
             self.folder.write(&name, bytes.as_bytes())?;
         }
         self.folder.write_sums()?;
-        folder::link_latest(Path::new(ROOT), &self.folder)?;
         Ok(analysis)
+    }
+
+    /// Points `evidence/latest` to this campaign.
+    ///
+    /// # Errors
+    ///
+    /// The link cannot be made (exit 4); the evidence is whole all the same.
+    pub fn link_latest(&self) -> Result<(), Failure> {
+        folder::link_latest(Path::new(ROOT), &self.folder)
     }
 }
 

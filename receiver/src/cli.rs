@@ -212,7 +212,14 @@ pub fn capture(arguments: &Capture) -> Result<(), Failure> {
                 let _ = writeln!(io::stderr(), "capture ready");
             }
             Ok(Event::Path(Notice::Seen)) => {}
-            Ok(Event::Path(Notice::Report(report))) => return print(&prepare, &ready, &report),
+            Ok(Event::Path(Notice::Report(report))) => {
+                let unique = report.copies.unique;
+                let of = arguments
+                    .packets
+                    .map_or_else(String::new, |n| format!(" of {}", n.0));
+                let _ = writeln!(io::stderr(), "{unique}{of} counted datagrams");
+                return print(&prepare, &ready, &report);
+            }
             Ok(Event::Path(Notice::Failed(failure))) => return Err(failure),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::evidence("the capture thread is gone"));

@@ -67,6 +67,10 @@ pub fn run() -> ExitCode {
 
 fn by_hand(arguments: &send::Arguments) -> Result<(), Failure> {
     let sent = send::run(arguments)?;
+    if let Some(remark) = &sent.remark {
+        // A closed standard error does not undo what was sent.
+        let _ = writeln!(io::stderr(), "{remark}");
+    }
     writeln!(io::stdout().lock(), "{}", sent.json)
         .map_err(|error| Failure::evidence(format!("the report cannot be printed: {error}")))?;
     sent.outcome

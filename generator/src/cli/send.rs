@@ -89,8 +89,26 @@ pub(super) struct Arguments {
 pub(super) struct Sent {
     /// The report as one JSON document.
     pub(super) json: Value,
+    /// What a person should know of it: the rate was not reached.
+    pub(super) remark: Option<String>,
     /// Whether every planned packet was accepted.
     pub(super) outcome: Result<(), Failure>,
+}
+
+/// Offered load below this share of the intended one is remarked on.
+const REACHED: f64 = 0.99;
+
+/// Says so when the generator was the limit.
+#[expect(clippy::cast_precision_loss, reason = "a rate printed without digits")]
+fn remark(report: &GeneratorReport, rate_pps: u64) -> Option<String> {
+    let offered = report.groups.first()?.offered_pps()?;
+    (offered < REACHED * rate_pps as f64).then(|| {
+        format!(
+            "offered {offered:.0} of {rate_pps} packets per second; the schedule shifted by {} ms: \
+             this generator, or what shares its CPU, was the limit",
+            report.shifted_ns / 1_000_000
+        )
+    })
 }
 
 /// Sends, and reports even when it was cut short.
@@ -113,6 +131,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Sent, Failure> {
         value.map_err(|error| Failure::host(format!("cannot write the report: {error}")))
     };
     Ok(Sent {
+        remark: remark(&report, prepare.rate_pps),
         json: json!({
             "schema": SCHEMA,
             "prepare": value(serde_json::to_value(&prepare))?,

@@ -119,7 +119,7 @@ impl Metric {
             }
             Self::ProcessCpuNsPerPacket => "start-up, and all kernel work outside the process",
             Self::CaptureKernelNsPerPacket => {
-                "the capture process, and wake-ups on another CPU than the sender's"
+                "the capture process, wake-ups on another CPU, and what rejecting a packet costs every capture"
             }
             Self::SendCallNsPerPacket => "the capture process; it includes the sender's own path",
             Self::PeakRssBytes => "the kernel's ring before it is touched",

@@ -188,7 +188,7 @@ pub enum Stage {
     Link,
     /// The receiving NIC (one named field a driver).
     Nic,
-    /// The per-CPU backlog of the receiving side (rx_dropped less rx_nohandler).
+    /// The per-CPU backlog of the receiving side (rx_dropped, at most softnet_stat's dropped).
     Backlog,
     /// The capture ring (ps_drop).
     Ring,
@@ -306,8 +306,8 @@ pub enum LedgerState {
         /// How many.
         copies: u64,
     },
-    /// Counters saw more drops than copies are missing, as they also count copies that are in no
-    /// total; at most this many drops are in doubt.
+    /// Counters that others share, or that also count copies in no total, leave this many copies in
+    /// doubt.
     Ambiguous {
         /// Copies in doubt.
         copies: u64,

@@ -11,7 +11,8 @@ use wiretrial_stats::bootstrap::RESAMPLES;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95};
 use wiretrial_stats::loss::LIMIT_PER_THOUSAND;
 
-use super::order;
+use super::overrides::PAIRED_ARMS;
+use super::{order, rules};
 
 /// What a plan is made of.
 #[derive(Debug, Clone)]
@@ -97,8 +98,21 @@ pub fn check(plan: &Plan) -> Result<(), Failure> {
              version that sealed it",
         ));
     }
-    let even = plan.campaign.design.pairs >= 2 && plan.campaign.design.pairs.is_multiple_of(2);
-    if !even || order::pairs(&plan.campaign, plan.seed.0) != plan.pairs {
+    let campaign = &plan.campaign;
+    let shaped = campaign.arms.len() == PAIRED_ARMS.len()
+        && campaign
+            .cases
+            .iter()
+            .all(|case| case.receivers.len() == campaign.arms.len());
+    if !shaped {
+        return Err(Failure::mismatch(
+            "the plan's campaign does not have two arms in every case",
+        ));
+    }
+    rules::check(campaign).map_err(|failure| {
+        Failure::mismatch(format!("the plan's campaign is none: {}", failure.message))
+    })?;
+    if order::pairs(&plan.campaign, plan.seed.0) != plan.pairs {
         return Err(Failure::mismatch(
             "the order of the pairs is not the one the plan's seed draws",
         ));

@@ -11,6 +11,8 @@ use super::keys::{self, At};
 use super::resolve::{TIMEOUTS_IN_SLICE, TIMEOUTS_IN_WARM_UP, WARM_UP_NS, smallest_frame, stamped};
 use super::slices::{self, MAX_BLOCKS};
 
+/// The link beside the campaigns' folders.
+const LATEST: &str = "latest";
 const MS: u64 = 1_000_000;
 
 /// Checks a campaign whose every value has its form.
@@ -37,6 +39,11 @@ pub(super) fn check(campaign: &Campaign) -> Result<(), Failure> {
 fn design(campaign: &Campaign) -> Result<(), String> {
     let design = &campaign.design;
     let allowed = |path: &str, fits: bool| allowed(campaign, path, 0, 0, fits);
+    if campaign.name == LATEST {
+        return Err(format!(
+            "name is {LATEST}; that is the link to the newest evidence, choose another"
+        ));
+    }
     allowed(
         "design.pairs",
         design.pairs >= 6 && design.pairs.is_multiple_of(2),

@@ -40,9 +40,7 @@ pub const ALL: [Shipped; 2] = [
 /// exit code 2.
 pub fn load(argument: &str, overrides: &Overrides) -> Result<Campaign, Failure> {
     if argument.contains('/') || argument.ends_with(".toml") {
-        let text = std::fs::read_to_string(argument)
-            .map_err(|error| Failure::usage(format!("cannot read {argument}: {error}")))?;
-        return file::parse(argument, &text, overrides);
+        return file::parse(argument, &read(argument)?, overrides);
     }
     let Some(shipped) = ALL.iter().find(|shipped| shipped.name == argument) else {
         let names: Vec<&str> = ALL.iter().map(|shipped| shipped.name).collect();
@@ -52,6 +50,24 @@ pub fn load(argument: &str, overrides: &Overrides) -> Result<Campaign, Failure> 
         )));
     };
     file::parse(shipped.path, shipped.text, overrides)
+}
+
+/// Longest campaign file, bytes.
+const LONGEST: u64 = 1 << 20;
+
+fn read(path: &str) -> Result<String, Failure> {
+    let cannot = |why: String| Failure::usage(format!("cannot read {path}: {why}"));
+    let data = std::fs::metadata(path).map_err(|error| cannot(error.to_string()))?;
+    if !data.is_file() {
+        return Err(cannot("it is no file".into()));
+    }
+    if data.len() > LONGEST {
+        return Err(cannot(format!(
+            "it has {} bytes, a campaign at most {LONGEST}",
+            data.len()
+        )));
+    }
+    std::fs::read_to_string(path).map_err(|error| cannot(error.to_string()))
 }
 
 #[cfg(test)]

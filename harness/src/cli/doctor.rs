@@ -11,7 +11,7 @@ use wiretrial_contract::record::HostFacts;
 use super::output;
 use crate::campaign::plan::FOREIGN_CPU;
 use crate::executables::{self, Found, Named};
-use crate::host::{Host, Interrupt, IsolationChoice, LocalHost, Setting};
+use crate::host::{Host, HostLock, Interrupt, IsolationChoice, LocalHost, Setting};
 
 /// Try every isolation, read what disturbs measurements here, and name the command that mends each
 /// finding, the weightiest first.
@@ -42,7 +42,10 @@ pub(super) fn run(_: &Arguments) -> Result<(), Failure> {
         .map_err(|error| Failure::host(format!("cannot handle signals: {error}")))?;
     let mut findings = Vec::new();
     let mut lines = Vec::new();
-    match executables::find(&Named::default()) {
+    match HostLock::take()
+        .map(drop)
+        .and_then(|()| executables::find(&Named::default()))
+    {
         Err(failure) => findings.push(stops(&failure)),
         Ok(found) => {
             let isolations = isolations(&found, &interrupt)?;

@@ -19,6 +19,6 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.word {
         Some(word) => output::data(&explain::explain(word)?),
-        None => output::data(&format!("{}\n", explain::words().join("\n"))),
+        None => output::data(&explain::list()),
     }
 }

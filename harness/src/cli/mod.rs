@@ -31,7 +31,7 @@ Every verb has --help with its options. Data goes to stdout, the rest to stderr.
 /// Honest measurement of packet-capture software: randomized paired trials on real packets, with
 /// an interval, a verdict and evidence that can be recomputed.
 #[derive(Debug, Parser)]
-#[command(name = "wiretrial", version, disable_help_subcommand = true)]
+#[command(name = "wiretrial", version)]
 struct Cli {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -58,11 +58,12 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Where help cannot be printed there is nobody to tell.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() {
-                exit::USAGE
-            } else {
-                exit::DONE
-            });
+            if error.use_stderr() {
+                return ExitCode::from(report(&Failure::usage(
+                    "the command line is wrong, as said above; --help shows how it goes",
+                )));
+            }
+            return ExitCode::from(exit::DONE);
         }
     };
     let result = match cli.verb {

@@ -27,15 +27,16 @@ const PROGRESS_NS: u64 = 10_000_000_000;
 /// Remarks shown before the run, at most.
 const NOTES: usize = 3;
 
-/// Run a campaign: plan it, rehearse it, seal the plan, run its pairs in drawn order, judge the
-/// rows and write reports. Every trial is a row of evidence, also one that failed.
-///
-/// Examples:
-///   wiretrial run demo
-///   wiretrial run my-campaign.toml --pairs 24 --seed 0x5eed
-///   wiretrial run --resume evidence/latest
+/// Run a campaign: plan it, rehearse it, seal the plan, run its pairs in drawn order, judge the rows
+/// and write reports. Every trial is a row of evidence, also one that failed.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = "Examples:
+  wiretrial run demo
+  wiretrial run my-campaign.toml --pairs 24 --seed 0x5eed
+  wiretrial run --resume evidence/latest
+
+Exit codes: 0 done, 1 a gate failed, 2 wrong command line or file, 3 this host cannot,
+4 the evidence does not hold, 5 a broken row, 130 interrupted (resumable)")]
 pub(super) struct Arguments {
     /// A campaign file, or the name of a shipped campaign
     #[arg(required_unless_present = "resume")]
@@ -107,7 +108,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     });
     if let Err(failure) = ran {
-        if failure.code == exit::INTERRUPTED {
+        if matches!(failure.code, exit::INTERRUPTED | exit::HOST) {
             note(&format!(
                 "  go on with: wiretrial run --resume {}",
                 session.folder().display()
@@ -118,6 +119,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let elapsed_ns = clock::monotonic_ns() - began_ns;
     note(&progress(&plan, session.records()));
     let analysis = session.finish()?;
+    if let Err(failure) = session.link_latest() {
+        note(&format!("  {failure}"));
+    }
     let shown = screen::Session {
         elapsed_ns,
         sending_ns: sending_ns(&plan, &session.records()[before..]),

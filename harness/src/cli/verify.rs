@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::output;
-use crate::evidence::folder::{self, Folder, ROOT};
+use crate::evidence::folder::{self, Folder, PLAN, ROOT};
 use crate::evidence::verify;
 use wiretrial_contract::failure::Failure;
 
@@ -15,18 +15,21 @@ use wiretrial_contract::failure::Failure;
 /// Example: wiretrial verify evidence/latest
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The evidence folder; the newest one when left out
+    /// The evidence folder; when left out the current folder if it is one, else the newest
     folder: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = match &arguments.folder {
         Some(path) => path.clone(),
+        None if Path::new(PLAN).is_file() => PathBuf::from("."),
         None => folder::latest(Path::new(ROOT))?,
     };
-    let done = verify::verify(&Folder::open(&path)?)?;
+    let folder = Folder::open(&folder::resolved(&path))?;
+    let done = verify::verify(&folder)?;
+    let shown = folder.path().display();
     output::data(&format!(
-        "{} rows, {} ledgers, {} intervals, {} verdicts, {} files: equal\n",
+        "{shown}: {} rows, {} ledgers, {} intervals, {} verdicts, {} files: equal\n",
         done.rows, done.ledgers, done.intervals, done.verdicts, done.files
     ))
 }

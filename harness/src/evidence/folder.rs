@@ -186,6 +186,12 @@ pub fn refuse_existing(path: &Path) -> Result<(), Failure> {
     if !path.exists() {
         return Ok(());
     }
+    if !path.join(PLAN).is_file() {
+        return Err(Failure::usage(format!(
+            "{} exists and holds no sealed campaign; --out another folder, or remove it",
+            path.display()
+        )));
+    }
     Err(Failure::usage(format!(
         "{0} exists; nothing is overwritten. --out another folder, or wiretrial run --resume {0}",
         path.display()
@@ -213,7 +219,20 @@ pub fn link_latest(root: &Path, folder: &Folder) -> Result<(), Failure> {
     let _ = fs::remove_file(&part);
     std::os::unix::fs::symlink(target, &part)
         .and_then(|()| fs::rename(&part, &link))
-        .map_err(|error| not_written(&link, &error))
+        .map_err(|error| {
+            let _ = fs::remove_file(&part);
+            not_written(&link, &error)
+        })
+}
+
+/// What a link such as `evidence/latest` points to, else the path itself: evidence is named by where
+/// it lies.
+#[must_use]
+pub fn resolved(path: &Path) -> PathBuf {
+    match (fs::read_link(path), path.parent()) {
+        (Ok(target), Some(parent)) => parent.join(target),
+        _ => path.to_owned(),
+    }
 }
 
 /// The newest evidence under `root`.
@@ -275,7 +294,7 @@ mod tests {
     fn nothing_is_overwritten() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("demo").join("x");
-        Folder::create(&path).unwrap();
+        Folder::create(&path).unwrap().write(PLAN, b"{}").unwrap();
         let failure = Folder::create(&path).unwrap_err();
         assert_eq!(failure.code, 2);
         let path = path.display();

@@ -11,6 +11,7 @@ use wiretrial_contract::record::{Delivery, TrialRecord};
 use super::environment::{Environment, HOST};
 use super::folder::{ANALYSIS, Folder, PILOT, PLAN, SUMS};
 use super::rows::{self, read_chain};
+use super::{replay, reports};
 use crate::campaign;
 use crate::judge;
 use crate::trial::ledger;
@@ -89,6 +90,8 @@ pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
     let evidence = read(folder)?;
     campaign::plan::check(&evidence.plan)?;
     check_pilot(folder)?;
+    replay::check(&evidence.plan, &evidence.records)?;
+    check_sessions(folder, evidence.records.len() as u64)?;
     let ledgers = check_ledgers(&evidence)?;
     if let Next::Run { planned, .. } = next(&evidence.plan, &evidence.records) {
         return Err(Failure::evidence(format!(
@@ -103,6 +106,13 @@ pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
     let analysis = judge::analyse(&evidence.plan, &evidence.records, &evidence.identity);
     let again = serde_json::to_value(&analysis).expect("string keys and finite numbers");
     compare("", &written, &again)?;
+    for (name, bytes) in reports::render(&analysis) {
+        if folder.read(&name)? != bytes.as_bytes() {
+            return Err(Failure::mismatch(format!(
+                "{name} is not what its analysis prints"
+            )));
+        }
+    }
     let files = check_sums(folder)?;
     Ok(counted(&evidence, ledgers, &analysis, files))
 }
@@ -145,6 +155,22 @@ fn check_ledgers(evidence: &Evidence) -> Result<usize, Failure> {
     Ok(checked)
 }
 
+/// Sessions begin with the rows there were.
+fn check_sessions(folder: &Folder, rows: u64) -> Result<(), Failure> {
+    let before: Vec<u64> = Environment::read(folder)?
+        .sessions
+        .iter()
+        .map(|session| session.rows_before)
+        .collect();
+    let ordered = before.first() == Some(&0) && before.is_sorted();
+    if ordered && before.last().is_some_and(|last| *last <= rows) {
+        return Ok(());
+    }
+    Err(Failure::mismatch(format!(
+        "environment.json: sessions began with {before:?} rows of {rows}"
+    )))
+}
+
 /// The rehearsal hangs on a plan of its own.
 fn check_pilot(folder: &Folder) -> Result<(), Failure> {
     let plan = folder.read(&format!("{PILOT}/{PLAN}"))?;
@@ -155,11 +181,17 @@ fn check_pilot(folder: &Folder) -> Result<(), Failure> {
 fn check_sums(folder: &Folder) -> Result<usize, Failure> {
     let sums = String::from_utf8(folder.read(SUMS)?)
         .map_err(|_| Failure::mismatch(format!("{SUMS} is not text")))?;
+    let known = folder.files()?;
     let mut listed = Vec::new();
     for line in sums.lines() {
         let (hash, name) = line.split_once("  ").ok_or_else(|| {
             Failure::mismatch(format!("{SUMS}: \"{line}\" is not a hash and a name"))
         })?;
+        if !known.iter().any(|known| known == name) {
+            return Err(Failure::mismatch(format!(
+                "{SUMS}: {name} is no file of the folder"
+            )));
+        }
         let there = sha256_file(&folder.path().join(name))
             .map_err(|error| Failure::mismatch(format!("{name}: {error}")))?;
         if there != hash {
@@ -169,12 +201,13 @@ fn check_sums(folder: &Folder) -> Result<usize, Failure> {
         }
         listed.push(name.to_owned());
     }
-    if let Some(name) = folder
-        .files()?
-        .into_iter()
-        .find(|name| !listed.contains(name))
-    {
+    if let Some(name) = known.iter().find(|name| !listed.contains(name)) {
         return Err(Failure::mismatch(format!("{name} is not in {SUMS}")));
+    }
+    if listed != known {
+        return Err(Failure::mismatch(format!(
+            "{SUMS} does not list the files of the folder once each, in order"
+        )));
     }
     Ok(listed.len())
 }

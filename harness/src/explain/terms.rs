@@ -28,7 +28,7 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     ),
     (
         "control port",
-        "a port that no capture matches; sending to it shows what a send call costs without capture",
+        "a port that no capture's filter accepts; sending to it shows what a send call costs beside captures that reject its packets",
     ),
     (
         "pilot",
@@ -140,5 +140,49 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     (
         "attempt",
         "how often the same question was asked under one evidence root; earlier plans are listed",
+    ),
+    (
+        "baseline, candidate",
+        "the two arms of a paired campaign: what there was, and what is proposed",
+    ),
+    (
+        "A/A",
+        "a campaign whose arms are the same on purpose; what it finds is the floor of this host",
+    ),
+    (
+        "margin",
+        "the smallest effect that is worth having, declared before the data; effects inside it on both sides count as the same",
+    ),
+    (
+        "decision interval",
+        "the interval verdicts are made from: the hull of expanded percentile and delta-t (METHODOLOGY.md)",
+    ),
+    (
+        "sent, seen, lost",
+        "datagrams the sender's kernel accepted, those delivered at least once, and the difference",
+    ),
+    (
+        "95 % bound",
+        "upper bound of the loss ratio over all trials of an arm, the worse of both arms; with no loss it takes packets to be lost singly",
+    ),
+    (
+        "0.1 % rule",
+        "at most one packet lost per thousand accepted, in integers, in every trial",
+    ),
+    (
+        "void",
+        "a pair that does not count because a guard did not pass; both rows stay, and it is replaced",
+    ),
+    (
+        "check",
+        "an identity or guard over all trials, with both sides' numbers, in report.md",
+    ),
+    (
+        "ps_recv",
+        "libpcap's count of frames that passed the kernel's filter, those dropped included",
+    ),
+    (
+        "ps_drop",
+        "libpcap's count of frames for which the capture ring had no room",
     ),
 ];

@@ -22,6 +22,7 @@ pub(super) struct LocalChild {
     peer: Peer<FromChild>,
     hello: Hello,
     due: &'static str,
+    stderr: PathBuf,
 }
 
 impl Reply for FromChild {
@@ -83,6 +84,7 @@ impl LocalChild {
             peer,
             hello,
             due: "a message",
+            stderr: launch.stderr.clone(),
         })
     }
 }
@@ -98,6 +100,22 @@ impl LocalChild {
         }
         self.due = due_after(&message, self.hello.role);
         Ok(message)
+    }
+}
+
+/// Most bytes kept of what children say on standard error, by file.
+const MOST_COMPLAINTS: u64 = 1 << 20;
+
+impl Drop for LocalChild {
+    /// A child that floods its standard error must not fill the evidence.
+    fn drop(&mut self) {
+        self.peer.end(&ToChild::Bye);
+        let file = OpenOptions::new().write(true).open(&self.stderr);
+        let long = |file: &std::fs::File| file.metadata().is_ok_and(|d| d.len() > MOST_COMPLAINTS);
+        if let Some(file) = file.ok().filter(long) {
+            // The rest is lost either way; the trial's own evidence is not in it.
+            let _ = file.set_len(MOST_COMPLAINTS);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use wiretrial_contract::clock;
 use wiretrial_contract::failure::Failure;
 
@@ -17,16 +17,18 @@ pub(super) const LOOK_NS: u64 = 100_000_000;
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// A flag that SIGINT, SIGTERM and SIGHUP set instead of ending the process, from now on.
+    /// A flag that SIGINT, SIGTERM, SIGHUP and SIGQUIT set instead of ending the process, from now on.
     ///
     /// # Errors
     ///
     /// The error of registering a signal handler.
     pub fn on_signals() -> io::Result<Self> {
         let flag = Self::default();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             signal_hook::flag::register(signal, Arc::clone(&flag.0))?;
         }
+        // A file larger than a limit allows is an error of its write, as a full disk is.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         Ok(flag)
     }
 

@@ -201,7 +201,7 @@ impl Host for LocalHost {
                 "the counters at the start of the trial were not taken",
             ));
         };
-        // The window of tasks encloses the one of counters: foreign work is never understated.
+        // The window of tasks encloses the one of counters.
         let end = self.agent.counters()?;
         let foreign_cpu_ns = start.tasks.and_then(|before| {
             let now = TaskTimes::read(&start.ours)?;
@@ -212,6 +212,15 @@ impl Host for LocalHost {
             end,
             foreign_cpu_ns,
         })
+    }
+
+    fn alive(&mut self) -> Result<(), Failure> {
+        match self.agent.counters() {
+            Err(failure) if failure != Failure::interrupted() => {
+                Err(Failure::host(failure.message))
+            }
+            other => other.map(drop),
+        }
     }
 
     fn now_ns(&self) -> u64 {

@@ -78,6 +78,13 @@ pub trait Host {
     /// As [`Host::begin_window`].
     fn end_window(&mut self) -> Result<HostWindow, Failure>;
 
+    /// Whether the host itself still stands: asked after a trial that failed.
+    ///
+    /// # Errors
+    ///
+    /// Its agent is gone (exit 3): no further trial can run, and none is to blame.
+    fn alive(&mut self) -> Result<(), Failure>;
+
     /// `CLOCK_MONOTONIC`, ns.
     fn now_ns(&self) -> u64;
 }

@@ -7,17 +7,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read;
 
+use nix::unistd::{SysconfVar, sysconf};
 use wiretrial_contract::clock;
 
 /// The kernel's `PF_KTHREAD`, include/linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// CPU time of every user-space task outside of a set of processes and their descendants.
+/// CPU time of every user-space process outside of a set of processes and their descendants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskTimes {
     /// `CLOCK_MONOTONIC` ns of the reading.
     pub at_ns: u64,
-    on_cpu_ns: BTreeMap<u32, u64>,
+    processes: BTreeMap<u32, Times>,
+}
+
+/// CPU time of one process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Times {
+    /// Of each of its tasks, ns.
+    tasks: BTreeMap<u32, u64>,
+    /// Of its children that have ended and been waited for, ns, to the clock tick.
+    reaped_ns: u64,
+}
+
+impl Times {
+    fn all_ns(&self) -> u64 {
+        self.tasks.values().sum::<u64>() + self.reaped_ns
+    }
 }
 
 impl TaskTimes {
@@ -27,54 +43,75 @@ impl TaskTimes {
         // Tasks may end while they are read; this one does not.
         on_cpu_ns("/proc/thread-self/schedstat")?;
         let at_ns = clock::monotonic_ns();
-        let mut parents = BTreeMap::new();
+        let mut stats = BTreeMap::new();
         for entry in fs::read_dir("/proc").ok()?.flatten() {
             let Some(pid) = number(&entry.file_name()) else {
                 continue;
             };
             let stat = read_small(&format!("/proc/{pid}/stat"));
-            if let Some((parent, flags)) = stat.as_deref().and_then(parent_and_flags)
-                && flags & KERNEL_THREAD == 0
+            if let Some(stat) = stat.as_deref().and_then(Stat::parse)
+                && stat.flags & KERNEL_THREAD == 0
             {
-                parents.insert(pid, parent);
+                stats.insert(pid, stat);
             }
         }
-        let mut times = BTreeMap::new();
-        for pid in parents.keys().copied() {
-            if descends(pid, ours, &parents) {
+        let parents = stats
+            .iter()
+            .map(|(pid, stat)| (*pid, stat.parent))
+            .collect();
+        let tick_ns = tick_ns();
+        let mut processes = BTreeMap::new();
+        for (pid, stat) in &stats {
+            if descends(*pid, ours, &parents) {
                 continue;
             }
-            for task in fs::read_dir(format!("/proc/{pid}/task"))
+            let tasks = fs::read_dir(format!("/proc/{pid}/task"))
                 .into_iter()
                 .flatten()
-                .flatten()
-            {
-                let Some(tid) = number(&task.file_name()) else {
-                    continue;
-                };
-                if let Some(ns) = on_cpu_ns(&format!("/proc/{pid}/task/{tid}/schedstat")) {
-                    times.insert(tid, ns);
-                }
-            }
+                .flatten();
+            let tasks = tasks.filter_map(|task| {
+                let tid = number(&task.file_name())?;
+                Some((
+                    tid,
+                    on_cpu_ns(&format!("/proc/{pid}/task/{tid}/schedstat"))?,
+                ))
+            });
+            let times = Times {
+                tasks: tasks.collect(),
+                reaped_ns: stat.reaped_ticks.saturating_mul(tick_ns),
+            };
+            processes.insert(*pid, times);
         }
-        Some(Self {
-            at_ns,
-            on_cpu_ns: times,
-        })
+        Some(Self { at_ns, processes })
     }
 
-    /// CPU time used between `earlier` and now, ns. A task that is new is counted from 0; one that
-    /// has ended is not counted.
+    /// CPU time used between `earlier` and now, ns. What is new is counted from 0. A process that
+    /// ended in between is counted through the one that waited for it, less what it had used
+    /// before; without that, a build of many short processes would look like a quiet host. Not
+    /// seen: threads that ended in a process that lives, and processes that nobody has waited for.
     #[must_use]
     pub fn used_since(&self, earlier: &Self) -> u64 {
-        self.on_cpu_ns
-            .iter()
-            .map(|(task, now)| {
-                let before = earlier.on_cpu_ns.get(task).copied().unwrap_or(0);
+        let (mut alive, mut reaped) = (0_u64, 0_u64);
+        for (pid, now) in &self.processes {
+            let before = earlier.processes.get(pid);
+            for (task, ns) in &now.tasks {
+                let before = before
+                    .and_then(|times| times.tasks.get(task))
+                    .copied()
+                    .unwrap_or(0);
                 // A smaller number is another task with the same id.
-                now.checked_sub(before).unwrap_or(*now)
-            })
-            .sum()
+                alive += ns.checked_sub(before).unwrap_or(*ns);
+            }
+            reaped += now
+                .reaped_ns
+                .saturating_sub(before.map_or(0, |times| times.reaped_ns));
+        }
+        let ended = earlier
+            .processes
+            .iter()
+            .filter(|(pid, _)| !self.processes.contains_key(pid));
+        let before: u64 = ended.map(|(_, times)| times.all_ns()).sum();
+        alive + reaped.saturating_sub(before)
     }
 
     /// The same as CPUs: 1 is one CPU all the time. `None` when no time has passed.
@@ -97,14 +134,41 @@ fn descends(pid: u32, ours: &BTreeSet<u32>, parents: &BTreeMap<u32, u32>) -> boo
         .any(|pid| ours.contains(&pid))
 }
 
-/// Fields 4 and 9 of /proc/PID/stat (proc_pid_stat(5)). The name in field 2 may hold anything, so
-/// counting starts behind its last parenthesis.
-fn parent_and_flags(stat: &str) -> Option<(u32, u64)> {
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let mut fields = fields.split(' ').skip(1);
-    let parent = fields.next()?.parse().ok()?;
-    let flags = fields.nth(4)?.parse().ok()?;
-    Some((parent, flags))
+/// What is read of /proc/PID/stat (proc_pid_stat(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    /// Field 4.
+    parent: u32,
+    /// Field 9.
+    flags: u64,
+    /// Fields 16 and 17: user and system time of children waited for, clock ticks.
+    reaped_ticks: u64,
+}
+
+impl Stat {
+    /// The name in field 2 may hold anything, so counting starts behind its last parenthesis.
+    fn parse(stat: &str) -> Option<Self> {
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let mut fields = fields.split(' ').skip(1);
+        let parent = fields.next()?.parse().ok()?;
+        let flags = fields.nth(4)?.parse().ok()?;
+        let user: u64 = fields.nth(6)?.parse().ok()?;
+        let system: u64 = fields.next()?.parse().ok()?;
+        Some(Self {
+            parent,
+            flags,
+            reaped_ticks: user.saturating_add(system),
+        })
+    }
+}
+
+/// Length of a clock tick, ns; 10 ms unless the system says otherwise.
+fn tick_ns() -> u64 {
+    let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten();
+    let ticks = ticks
+        .and_then(|ticks| u64::try_from(ticks).ok())
+        .filter(|ticks| *ticks > 0);
+    1_000_000_000 / ticks.unwrap_or(100)
 }
 
 /// First field of a schedstat: ns on a CPU (Documentation/scheduler/sched-stats.rst).
@@ -125,11 +189,20 @@ fn number(name: &std::ffi::OsStr) -> Option<u32> {
 
 #[cfg(test)]
 impl TaskTimes {
-    /// Made-up times by task.
-    pub(super) fn of(at_ns: u64, tasks: &[(u32, u64)]) -> Self {
+    /// Made-up times of processes with one task each.
+    pub(super) fn of(at_ns: u64, processes: &[(u32, u64)]) -> Self {
+        let times = |(pid, ns): &(u32, u64)| {
+            (
+                *pid,
+                Times {
+                    tasks: BTreeMap::from([(*pid, *ns)]),
+                    reaped_ns: 0,
+                },
+            )
+        };
         Self {
             at_ns,
-            on_cpu_ns: tasks.iter().copied().collect(),
+            processes: processes.iter().map(times).collect(),
         }
     }
 }
@@ -149,10 +222,25 @@ mod tests {
     }
 
     #[test]
+    fn short_processes_are_counted_through_the_one_that_waited_for_them() {
+        // Process 2 had used 70 before it ended at 100; process 1 waited for it and for others.
+        let mut before = TaskTimes::of(1_000, &[(1, 500), (2, 70)]);
+        let mut after = TaskTimes::of(2_000, &[(1, 500)]);
+        before.processes.get_mut(&1).unwrap().reaped_ns = 1_000;
+        after.processes.get_mut(&1).unwrap().reaped_ns = 1_000 + 100 + 400;
+        assert_eq!(after.used_since(&before), 430);
+    }
+
+    #[test]
     fn names_with_parentheses_and_spaces() {
-        let stat = "77 (a) b (c)) S 12 77 77 0 -1 2097216 0 0";
-        assert_eq!(parent_and_flags(stat), Some((12, 2_097_216)));
-        assert_eq!(parent_and_flags("77 (a"), None);
+        let stat = "77 (a) b (c)) S 12 77 77 0 -1 2097216 1 2 3 4 5 6 70 80 20 0";
+        let parsed = Stat {
+            parent: 12,
+            flags: 2_097_216,
+            reaped_ticks: 150,
+        };
+        assert_eq!(Stat::parse(stat), Some(parsed));
+        assert_eq!(Stat::parse("77 (a"), None);
     }
 
     #[test]
@@ -168,9 +256,9 @@ mod tests {
     fn this_process_is_seen_unless_it_is_ours() {
         let me = std::process::id();
         let foreign = TaskTimes::read(&BTreeSet::new()).unwrap();
-        assert!(foreign.on_cpu_ns.contains_key(&me));
+        assert!(foreign.processes.contains_key(&me));
         let without = TaskTimes::read(&BTreeSet::from([me])).unwrap();
-        assert!(!without.on_cpu_ns.contains_key(&me));
+        assert!(!without.processes.contains_key(&me));
     }
 
     #[test]
@@ -189,8 +277,8 @@ mod tests {
             .unwrap();
         let foreign = TaskTimes::read(&BTreeSet::new()).unwrap();
         let ours = TaskTimes::read(&BTreeSet::from([std::process::id()])).unwrap();
-        assert!(foreign.on_cpu_ns[&child.id()] > 0);
-        assert!(!ours.on_cpu_ns.contains_key(&child.id()));
+        assert!(foreign.processes[&child.id()].all_ns() > 0);
+        assert!(!ours.processes.contains_key(&child.id()));
         drop(child.stdin.take());
         child.wait().unwrap();
     }

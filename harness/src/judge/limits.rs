@@ -5,6 +5,7 @@ use wiretrial_contract::analysis::{EvidenceClass, Limitation};
 use wiretrial_contract::control::TopologyKind;
 use wiretrial_contract::plan::{Arrangement, Campaign, Case, Plan};
 use wiretrial_contract::record::{Flag, Outcome, TrialRecord};
+use wiretrial_contract::report::GroupTally;
 use wiretrial_stats::verdict::undetectable_mode;
 
 use super::CaseRows;
@@ -49,7 +50,7 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
         );
     }
     if !plan.campaign.design.aa {
-        add("no_aa_floor", "no A/A floor".into());
+        add("no_aa_floor", "this campaign has no A/A floor".into());
     }
     let pairs = cases.iter().map(|case| case.pairs.len()).min().unwrap_or(0);
     if pairs > 0 {
@@ -69,20 +70,28 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
             "load of other programs not known".into(),
         );
     }
-    // They are in every cost: a stall is as likely in one arm as in the other, and none is taken out.
+    // They are in every cost, those of the control port too, and none is taken out.
     let (calls, ns) = cases
         .iter()
         .flat_map(CaseRows::counted)
-        .filter_map(TrialRecord::tally)
+        .flat_map(|row| row.tally().into_iter().chain(control_once(row)))
         .fold((0, 0), |(n, ns), tally| {
             (n + tally.stalled_calls, ns + tally.stalled_ns)
         });
     if calls > 0 {
-        let text = format!(
-            "{calls} send calls stalled over 1 ms, {} ms in all",
-            ns / 1_000_000
-        );
+        let calls = if calls == 1 {
+            "1 send call".into()
+        } else {
+            format!("{calls} send calls")
+        };
+        let text = format!("{calls} stalled over 1 ms, {} ms in all", ns / 1_000_000);
         add("stalls", text);
+    }
+    if cases.len() > 1 {
+        add(
+            "many_cases",
+            format!("{} cases, each judged by itself", cases.len()),
+        );
     }
     if plan.attempt > 1 {
         add(
@@ -131,6 +140,16 @@ pub(super) fn class(plan: &Plan, cases: &[CaseRows<'_>]) -> (EvidenceClass, Vec<
         lower(
             EvidenceClass::Exploratory,
             format!("fewer than {ENOUGH} slices an arm"),
+        );
+    }
+    if cases
+        .iter()
+        .flat_map(CaseRows::counted)
+        .any(foreign_unknown)
+    {
+        lower(
+            EvidenceClass::Exploratory,
+            "load of other programs not known".into(),
         );
     }
     let planned = |case: &CaseRows<'_>| {
@@ -203,6 +222,13 @@ pub(super) fn treatment(campaign: &Campaign) -> Vec<String> {
     all
 }
 
+/// The control port's tally, once a generator: the rows of an interleaved pair share one.
+fn control_once(row: &TrialRecord) -> Option<&GroupTally> {
+    let first = row.generator.as_ref()?.groups.first()?;
+    let own = row.tally()?;
+    (first.name == own.name).then(|| row.control()).flatten()
+}
+
 fn foreign_unknown(row: &TrialRecord) -> bool {
     row.outcome == Outcome::Ok && row.host.as_ref().is_none_or(|h| h.foreign_cpu_ns.is_none())
 }
@@ -219,7 +245,8 @@ mod tests {
         plan.attempt = 2;
         plan.campaign.design.margin = None;
         plan.campaign.design.aa = false;
-        let row = samples::row(0);
+        let mut row = samples::row(0);
+        row.host = None;
         let case = CaseRows {
             case: &plan.campaign.cases[0],
             pairs: vec![[&row, &row]],

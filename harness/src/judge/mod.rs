@@ -62,10 +62,17 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
         .iter()
         .map(|case| rows_of(plan, case, rows))
         .collect();
-    let exhausted = matches!(next(plan, rows), Next::Exhausted { .. });
+    // It ends the campaign: the other cases are incomplete.
+    let exhausted = match next(plan, rows) {
+        Next::Exhausted { case, .. } => plan.campaign.cases.get(case as usize),
+        _ => None,
+    };
+    let exhausted = exhausted.map(|case| case.name.as_str());
     let comparisons: Vec<_> = cases
         .iter()
-        .flat_map(|case| paired::comparisons(plan, case, exhausted))
+        .flat_map(|case| {
+            paired::comparisons(plan, case, exhausted == Some(case.case.name.as_str()))
+        })
         .collect();
     let loads: Vec<_> = cases
         .iter()
@@ -82,7 +89,10 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
         rows_sha256: identity.rows_sha256.clone(),
         answer: Answer::default(),
         verdict: verdict.unwrap_or(Verdict::Incomplete),
-        gates: vec![gates::no_regression(&comparisons)],
+        gates: vec![gates::no_regression(
+            &comparisons,
+            plan.campaign.design.margin,
+        )],
         comparisons,
         loads,
         max_sustained: None,

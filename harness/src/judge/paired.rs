@@ -5,6 +5,7 @@ use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::{Flag, GuardName, LedgerState, Outcome, TrialRecord};
 use wiretrial_stats::interval::{self, Enumerate, Limits, Scale};
+use wiretrial_stats::power;
 use wiretrial_stats::proportion;
 use wiretrial_stats::random::{Purpose, stream_seed};
 use wiretrial_stats::verdict::{self as rule, Findings, Guards, Question, Reason};
@@ -91,6 +92,7 @@ fn comparison(plan: &Plan, case: &CaseRows<'_>, metric: Metric, exhausted: bool)
         sd_log: None,
         se_log: None,
         leave_one_out: None,
+        pairs_needed: None,
         index_sha256: None,
         verdict: None,
         reasons: Vec::new(),
@@ -101,11 +103,16 @@ fn comparison(plan: &Plan, case: &CaseRows<'_>, metric: Metric, exhausted: bool)
         fill(&mut out, compared);
     }
     if primary {
+        let noise = compared.as_ref().filter(|compared| compared.pairs > 1);
+        out.pairs_needed = design
+            .margin
+            .zip(noise)
+            .and_then(|(margin, c)| power::pairs_needed(Scale::Ratio, margin, c.pair_sd))
+            .and_then(|pairs| u32::try_from(pairs).ok());
         let mut guards = guards(plan, case, exhausted);
-        // A ratio needs a cost above zero in every pair; with none of the pairs there is no value
-        // to be above zero.
-        if compared.is_none() && (!known || !values.is_empty()) {
-            guards.invalid = guards.invalid.or(Some(Reason::NotPositive));
+        // A value that is missing is not a small one.
+        if !known {
+            guards.invalid = guards.invalid.or(Some(Reason::UnknownValue));
         }
         let left_out =
             interval::leave_one_out(Scale::Ratio, &baseline, &candidate, seed).unwrap_or_default();
@@ -116,6 +123,11 @@ fn comparison(plan: &Plan, case: &CaseRows<'_>, metric: Metric, exhausted: bool)
             &left_out,
             design.margin,
         );
+        if compared.is_none() && !values.is_empty() && out.verdict == Some(Verdict::Inconclusive) {
+            // A cost is the difference of two times: where noise puts one of them at or below zero
+            // there is no ratio, and nothing is decided.
+            out.reasons = vec![Reason::NotPositive.name().to_owned()];
+        }
     }
     out
 }

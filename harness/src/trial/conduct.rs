@@ -215,6 +215,7 @@ impl<'a> Run<'a> {
     /// Bursts of probe datagrams until every receiver has seen one.
     fn probe(&mut self) -> Result<(), Failure> {
         self.step = Step::Probe;
+        self.nothing_more()?;
         let mut unseen: Vec<usize> = (0..self.members.len()).collect();
         for _ in 0..PROBE_ATTEMPTS {
             self.speaking_to = None;
@@ -310,6 +311,18 @@ impl<'a> Run<'a> {
             match self.hear(i, REPORT_LIMIT)? {
                 FromChild::ReceiverReport(report) => self.members[i].report = Some(report),
                 other => return Err(self.unexpected(i, &other)),
+            }
+        }
+        self.speaking_to = None;
+        Ok(())
+    }
+
+    /// Fails when a receiver has said something that nobody asked for.
+    fn nothing_more(&mut self) -> Result<(), Failure> {
+        for i in 0..self.members.len() {
+            self.speaking_to = Some(self.members[i].arm);
+            if let Some(said) = self.members[i].process_mut().poll(Duration::ZERO)? {
+                return Err(self.unexpected(i, &said));
             }
         }
         self.speaking_to = None;

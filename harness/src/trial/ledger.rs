@@ -32,15 +32,17 @@ pub fn of_trial(
     ]);
     let copies_in = total(&[sent.accepted, sent.warm_up_accepted, beside]);
     let copies_delivered = copies.total();
-    let dropped = dropped_by_stage(topology, interface, seen, host);
-    let known = dropped
-        .values()
-        .flatten()
-        .fold(0, |sum: u64, count| sum.saturating_add(*count));
-    let lost = signed(sent.accepted).saturating_sub(signed(copies.unique));
-    let unexplained = signed(copies_in)
+    let TopologyKind::Loopback = topology;
+    let ring = seen.pcap.map(|pcap| pcap.dropped);
+    // Behind its own ring nobody else's copies are; what is missing before it may lie in a counter
+    // that the other arm and the control port share.
+    let missing = signed(copies_in)
         .saturating_sub(signed(copies_delivered))
-        .saturating_sub(signed(known));
+        .saturating_sub(signed(ring.unwrap_or(0)));
+    let shared = backlog(interface, &host.start, &host.end)
+        .map(|count| count.min(missing.max(0).unsigned_abs()));
+    let unexplained = missing.saturating_sub(signed(shared.unwrap_or(0)));
+    let lost = signed(sent.accepted).saturating_sub(signed(copies.unique));
     let ring_check = seen.pcap.map(|pcap| RingCheck {
         received: pcap.received,
         delivered: copies_delivered,
@@ -49,66 +51,60 @@ pub fn of_trial(
     // Copies that are in no total and were dropped hide a stage's share of the lost.
     let hidden =
         sent.warm_up_accepted.saturating_sub(copies.warm_up) + unexplained.min(0).unsigned_abs();
-    let state = state(sent, seen, unexplained, ring_check, beside);
+    let state = match state(sent, seen, unexplained, ring_check, beside) {
+        LedgerState::Balanced if shared.is_some_and(|copies| copies > 0) => {
+            LedgerState::Ambiguous {
+                copies: shared.unwrap_or(0),
+            }
+        }
+        state => state,
+    };
+    let lost_count = lost.max(0).unsigned_abs();
     Ledger {
         accepted: sent.accepted,
         unique: copies.unique,
         lost,
         copies_in,
         copies_delivered,
-        lost_at: shares(&dropped, lost.max(0).unsigned_abs(), hidden),
-        dropped,
+        // Stages this topology does not have are left out; a counter that could not be read is null.
+        dropped: BTreeMap::from([(Stage::Backlog, shared), (Stage::Ring, ring)]),
+        lost_at: BTreeMap::from([
+            (
+                Stage::Backlog,
+                shared.map(|count| share(0, count, lost_count)),
+            ),
+            (
+                Stage::Ring,
+                ring.map(|count| share(count.saturating_sub(hidden), count, lost_count)),
+            ),
+        ]),
         unexplained,
         ring_check,
         state,
     }
 }
 
-/// Drops by stage. Only stages this topology has; a counter that could not be read is `None`.
-fn dropped_by_stage(
-    topology: TopologyKind,
-    interface: &str,
-    seen: &ReceiverReport,
-    host: &HostWindow,
-) -> BTreeMap<Stage, Option<u64>> {
-    let TopologyKind::Loopback = topology;
-    BTreeMap::from([
-        (Stage::Backlog, backlog(interface, &host.start, &host.end)),
-        (Stage::Ring, seen.pcap.map(|pcap| pcap.dropped)),
-    ])
-}
-
-/// The receiver end's rx_dropped less rx_nohandler: a full per-CPU backlog counts in rx_dropped,
-/// but so does, in rx_nohandler too, a frame that nobody wanted (Documentation/networking/statistics).
-/// Link statistics are 64 bits wide.
+/// What a full per-CPU backlog dropped. The kernel counts it in the device's rx_dropped (64 bits),
+/// where frames that no protocol wanted are counted too, and in softnet_stat (32 bits, machine-wide);
+/// neither can be below the truth, so the smaller one bounds it.
 fn backlog(interface: &str, start: &HostCounters, end: &HostCounters) -> Option<u64> {
-    let delta = |name: &str| -> Option<u64> {
-        let before = start.links.get(interface)?.get(name)?;
-        let after = end.links.get(interface)?.get(name)?;
-        Some(after.wrapping_sub(*before))
-    };
-    Some(delta("rx_dropped")?.saturating_sub(delta("rx_nohandler")?))
+    let of_link =
+        |counters: &HostCounters| counters.links.get(interface)?.get("rx_dropped").copied();
+    let link = of_link(end)?.wrapping_sub(of_link(start)?);
+    let of_machine = |counters: &HostCounters| counters.softnet.get("dropped").copied();
+    let machine = of_machine(end).zip(of_machine(start));
+    let machine = machine.map(|(end, start)| end.wrapping_sub(start) & u64::from(u32::MAX));
+    Some(machine.map_or(link, |machine| machine.min(link)))
 }
 
-fn shares(
-    dropped: &BTreeMap<Stage, Option<u64>>,
-    lost: u64,
-    hidden: u64,
-) -> BTreeMap<Stage, Option<Share>> {
-    dropped
-        .iter()
-        .map(|(stage, count)| {
-            let share = count.map(|count| {
-                let (min, max) = (count.saturating_sub(hidden).min(lost), count.min(lost));
-                if min == max {
-                    Share::Count(min)
-                } else {
-                    Share::Range { min, max }
-                }
-            });
-            (*stage, share)
-        })
-        .collect()
+/// Between `min` and `max` of the `lost`.
+fn share(min: u64, max: u64, lost: u64) -> Share {
+    let (min, max) = (min.min(lost), max.min(lost));
+    if min == max {
+        Share::Count(min)
+    } else {
+        Share::Range { min, max }
+    }
 }
 
 fn state(
@@ -128,6 +124,24 @@ fn state(
         return invalid(format!(
             "unique {} > accepted {}",
             seen.copies.unique, sent.accepted
+        ));
+    }
+    if total(&sent.accepted_per_flow) != sent.accepted {
+        return invalid(format!(
+            "accepted {}, by flow {}",
+            sent.accepted,
+            total(&sent.accepted_per_flow)
+        ));
+    }
+    if total(&seen.unique_per_flow) != seen.copies.unique
+        || seen.unique_per_flow.len() != sent.accepted_per_flow.len()
+    {
+        return invalid(format!(
+            "unique {}, by flow {} in {} flows of {}",
+            seen.copies.unique,
+            total(&seen.unique_per_flow),
+            seen.unique_per_flow.len(),
+            sent.accepted_per_flow.len()
         ));
     }
     if let Some(check) = ring_check.filter(|check| !check.holds()) {
@@ -180,14 +194,11 @@ mod tests {
     use proptest::prelude::*;
     use wiretrial_contract::report::{Copies, PcapCounters};
 
-    fn window(rx_dropped: [u64; 2], rx_nohandler: [u64; 2]) -> HostWindow {
+    fn window(rx_dropped: [u64; 2]) -> HostWindow {
         let at = |i: usize| HostCounters {
             links: BTreeMap::from([(
                 "lo".to_owned(),
-                BTreeMap::from([
-                    ("rx_dropped".to_owned(), rx_dropped[i]),
-                    ("rx_nohandler".to_owned(), rx_nohandler[i]),
-                ]),
+                BTreeMap::from([("rx_dropped".to_owned(), rx_dropped[i])]),
             )]),
             ..HostCounters::default()
         };
@@ -203,6 +214,7 @@ mod tests {
             planned: 1_000_000,
             accepted,
             warm_up_accepted: warm_up,
+            accepted_per_flow: vec![accepted],
             ..samples::tally()
         };
         let pcap = PcapCounters {
@@ -212,6 +224,7 @@ mod tests {
         };
         let seen = ReceiverReport {
             copies,
+            unique_per_flow: vec![copies.unique],
             pcap: Some(pcap),
             ..samples::receiver()
         };
@@ -225,7 +238,7 @@ mod tests {
             warm_up: 200,
             ..Copies::default()
         };
-        let ledger = ledger(1000, 200, copies, 0, &window([5, 5], [5, 5]));
+        let ledger = ledger(1000, 200, copies, 0, &window([5, 5]));
         assert_eq!((ledger.lost, ledger.unexplained), (0, 0));
         assert_eq!(ledger.state, LedgerState::Balanced);
         assert_eq!(ledger.lost_at[&Stage::Backlog], Some(Share::Count(0)));
@@ -239,7 +252,7 @@ mod tests {
             duplicate: 3,
             ..Copies::default()
         };
-        let ledger = ledger(1000, 200, copies, 100, &window([0, 0], [0, 0]));
+        let ledger = ledger(1000, 200, copies, 100, &window([0, 0]));
         assert_eq!((ledger.lost, ledger.unexplained), (100, 0));
         assert_eq!(ledger.lost_at[&Stage::Ring], Some(Share::Count(100)));
         assert_eq!(ledger.state, LedgerState::Balanced);
@@ -252,7 +265,7 @@ mod tests {
             warm_up: 150,
             ..Copies::default()
         };
-        let ledger = ledger(1000, 200, copies, 120, &window([0, 30], [0, 0]));
+        let ledger = ledger(1000, 200, copies, 120, &window([0, 30]));
         assert_eq!((ledger.lost, ledger.unexplained), (100, 0));
         assert_eq!(
             ledger.lost_at[&Stage::Ring],
@@ -262,6 +275,43 @@ mod tests {
             ledger.lost_at[&Stage::Backlog],
             Some(Share::Range { min: 0, max: 30 })
         );
+    }
+
+    #[test]
+    fn another_arms_backlog_is_not_this_arms_loss() {
+        let copies = Copies {
+            unique: 1000,
+            ..Copies::default()
+        };
+        let clean = ledger(1000, 0, copies, 0, &window([0, 100]));
+        assert_eq!(clean.state, LedgerState::Balanced);
+        assert_eq!(clean.lost_at[&Stage::Backlog], Some(Share::Count(0)));
+        let copies = Copies {
+            unique: 900,
+            ..Copies::default()
+        };
+        let lossy = ledger(1000, 0, copies, 0, &window([0, 100]));
+        assert_eq!(lossy.state, LedgerState::Ambiguous { copies: 100 });
+        assert_eq!(
+            lossy.lost_at[&Stage::Backlog],
+            Some(Share::Range { min: 0, max: 100 })
+        );
+    }
+
+    #[test]
+    fn the_smaller_of_both_backlog_counters_bounds_it() {
+        let mut host = window([0, 100]);
+        host.start
+            .softnet
+            .insert("dropped".into(), u64::from(u32::MAX));
+        host.end.softnet.insert("dropped".into(), (1 << 32) + 9);
+        let copies = Copies {
+            unique: 900,
+            ..Copies::default()
+        };
+        let ledger = ledger(1000, 0, copies, 0, &host);
+        assert_eq!(ledger.dropped[&Stage::Backlog], Some(10));
+        assert_eq!(ledger.state, LedgerState::Unexplained { copies: 90 });
     }
 
     #[test]
@@ -310,12 +360,14 @@ mod tests {
         };
         let seen = ReceiverReport {
             copies,
+            unique_per_flow: vec![copies.unique],
             pcap: Some(pcap),
             ..samples::receiver()
         };
         let sent = GroupTally {
             planned: 1000,
             accepted: 1000,
+            accepted_per_flow: vec![1000],
             ..samples::tally()
         };
         let ledger = of_trial(
@@ -338,7 +390,7 @@ mod tests {
         fn balances_under_any_fate(
             counted_ring in 0_u64..50, counted_backlog in 0_u64..50, unique in 0_u64..1000,
             warm_ring in 0_u64..20, warm_backlog in 0_u64..20, warm_seen in 0_u64..100,
-            duplicate in 0_u64..9, foreign in 0_u64..9, stale in 0_u64..9,
+            duplicate in 0_u64..9, foreign in 0_u64..9, stale in 0_u64..9, others in 0_u64..99,
         ) {
             let copies = Copies { unique, warm_up: warm_seen, duplicate, foreign, stale, ..Copies::default() };
             let ledger = ledger(
@@ -346,10 +398,14 @@ mod tests {
                 warm_seen + warm_ring + warm_backlog,
                 copies,
                 counted_ring + warm_ring,
-                &window([7, 7 + counted_backlog + warm_backlog], [1, 1]),
+                &window([7, 7 + counted_backlog + warm_backlog + others]),
             );
             prop_assert_eq!(ledger.unexplained, 0);
-            prop_assert_eq!(&ledger.state, &LedgerState::Balanced);
+            // Drops of the other arm and the control port are in the same counter.
+            let copies = counted_backlog + warm_backlog;
+            let state =
+                if copies == 0 { LedgerState::Balanced } else { LedgerState::Ambiguous { copies } };
+            prop_assert_eq!(&ledger.state, &state);
             for (stage, truth) in [(Stage::Ring, counted_ring), (Stage::Backlog, counted_backlog)] {
                 match ledger.lost_at[&stage] {
                     Some(Share::Count(count)) => prop_assert_eq!(count, truth),

@@ -147,7 +147,10 @@ pub(crate) fn row(pair: u64) -> TrialRecord {
         ready: None,
         generator: None,
         delivery: Some(Delivery::Sequences(Box::new(receiver()))),
-        host: None,
+        host: Some(HostWindow {
+            foreign_cpu_ns: Some(0),
+            ..HostWindow::default()
+        }),
         ledger: Some(ledger),
         guards: Vec::new(),
         flags: vec![Flag::Coupled],

@@ -110,6 +110,10 @@ impl Host for FakeHost {
         })
     }
 
+    fn alive(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -229,7 +233,11 @@ impl Process for FakeProcess {
         Ok(())
     }
 
-    fn poll(&mut self, _limit: Duration) -> Result<Option<FromChild>, Failure> {
+    fn poll(&mut self, limit: Duration) -> Result<Option<FromChild>, Failure> {
+        if limit.is_zero() {
+            // Nothing is said before its time.
+            return Ok(None);
+        }
         let said = self.says.pop_front().transpose();
         if let Ok(Some(message)) = &said {
             let word = match message {

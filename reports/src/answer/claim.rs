@@ -91,6 +91,10 @@ pub(crate) fn words(comparison: &Comparison, margin: Option<f64>) -> String {
         (Claim::Incomplete, _) => "incomplete".into(),
         (Claim::Asymmetric, _) => "uneven voids".into(),
         (Claim::NoInterval, _) => "no interval".into(),
+        (Claim::Open, _) => match comparison.pairs_needed {
+            Some(pairs) => format!("not decided, needs {pairs} pairs"),
+            None => Claim::Open.word().into(),
+        },
         (Claim::Unsupported, _) => "unsupported".into(),
         (other, _) => other.word().into(),
     }

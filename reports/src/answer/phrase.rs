@@ -71,7 +71,12 @@ impl Phrase {
                 };
                 format!("the same within {margin}{and}")
             }
-            (Claim::Open, _) => "not decided, spans 1; does not establish equivalence".into(),
+            (Claim::Open, _) => {
+                let needs = comparison.pairs_needed.map_or_else(String::new, |pairs| {
+                    format!("; about {pairs} pairs would show sameness")
+                });
+                format!("not decided, spans 1; does not establish equivalence{needs}")
+            }
             (other, _) => format!("{}, {}", other.word(), self.only(other, &[comparison])),
         }
     }

@@ -235,11 +235,10 @@ fn gates(analysis: &Analysis) -> String {
         .gates
         .iter()
         .map(|gate| {
-            let name = gate.name.replace('_', " ");
             if gate.passed {
-                name
+                gate.reason.clone()
             } else {
-                format!("{name} FAILED, {}", gate.reason)
+                format!("{} FAILED, {}", gate.name.replace('_', " "), gate.reason)
             }
         })
         .collect();

@@ -66,7 +66,7 @@ fn table(rows: Vec<Vec<Cell>>) -> Table {
             Column::right("unique", "seen").in_unit("packets"),
             Column::right("lost", "lost").in_unit("packets"),
             Column::right("unexplained", "unexplained").in_unit("copies"),
-            Column::right("worst_upper95", "worst bound").in_unit("percent"),
+            Column::right("upper95", "95 % bound").in_unit("percent"),
             Column::left("rule", "0.1 % rule"),
         ],
         rows,

@@ -55,6 +55,7 @@ pub(crate) fn effect(
         sd_log: None,
         se_log: None,
         leave_one_out: None,
+        pairs_needed: None,
         index_sha256: None,
         verdict: Some(verdict),
         reasons: Vec::new(),

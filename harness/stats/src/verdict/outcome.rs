@@ -63,6 +63,8 @@ pub enum Reason {
     CounterMismatch,
     /// A ratio metric was not above 0.
     NotPositive,
+    /// A trial that counts has no value of the metric.
+    UnknownValue,
     /// Void trials gather on one arm.
     VoidsOnOneArm,
     /// Loss or delivered counts differ by more than 0.1 %.
@@ -96,6 +98,7 @@ impl Reason {
             Self::WrongResult => "wrong_result",
             Self::CounterMismatch => "counter_mismatch",
             Self::NotPositive => "not_positive",
+            Self::UnknownValue => "unknown_value",
             Self::VoidsOnOneArm => "voids_on_one_arm",
             Self::UnequalWork => "unequal_work",
             Self::CoupledLimit => "coupled_limit",
