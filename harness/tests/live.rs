@@ -37,6 +37,8 @@ while read -r line; do
         at prepare
         printf '{"v":1,"type":"ready","role":"receiver","interface":"lo","addresses":["127.0.0.1"],"link_type":"EN10MB","ring":null,"filter":"","cpus":[0]}\n'
         at probe
+        # Not before the first probe, which comes when the generator is ready.
+        sleep 1
         printf '{"v":1,"type":"seen"}\n'
         at arm
         printf '{"v":1,"type":"armed"}\n'
