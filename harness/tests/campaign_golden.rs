@@ -169,7 +169,7 @@ fn the_plan_of_the_demo() {
     trials   48 in 24 pairs, 12 a case; both arms alive, 50ms slices
     time     about 1 min 41 s: 1 min 12 s sending, 29 s not
     touches  lo in a private network, UDP ports 39053 to 39055; a new folder of evidence/
-    effect   the detectable effect is not known before a pilot
+    effect   not known before pairs have run; wiretrial run floor shows what this host sees
     "#);
 }
 
@@ -185,7 +185,7 @@ fn the_full_plan_of_a_quick_demo() {
     trials   24 in 12 pairs, 6 a case; both arms alive, 50ms slices; few slices, so exploratory
     time     about 22 s: 7 s sending, 15 s not
     touches  lo in a private network, UDP ports 39053 to 39055; a new folder of evidence/
-    effect   the detectable effect is not known before a pilot
+    effect   not known before pairs have run; wiretrial run floor shows what this host sees
 
     keys
       schema                 1  (no default)

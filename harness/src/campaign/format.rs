@@ -75,8 +75,9 @@ Later layers win: defaults < file < case < arm < `--quick` < `--set KEY=VALUE` <
   dotted or as a table. Names are unique: parts of a-z, 0-9, dot, underscore and dash, separated by
   `/`. A file without cases has one, called `default`. A key that both a case and an arm set is an
   error, as neither is meant to win.
-- **Sweeps.** `sweep.KEY = [VALUE, ...]` makes every case once per value; several swept keys
-  multiply, the first one of the file slowest. The value as written is added to the name of the
+- **Sweeps.** `sweep.KEY = [VALUE, ...]`, above the first table of the file, or `KEY = [VALUE, ...]`
+  under `[sweep]`, makes every case once per value; several swept keys multiply, the first one of
+  the file slowest. The value as written is added to the name of the
   case, in lower case and with other signs as dashes: `sweep.traffic.rate-pps = [20000, \"50k\"]`
   makes `NAME/20000` and `NAME/50k`. A swept key cannot be set by a case, an arm or the command
   line.

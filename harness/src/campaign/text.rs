@@ -36,7 +36,7 @@ pub fn brief(campaign: &Campaign) -> String {
          trials   {}\n\
          time     about {}: {} sending, {} not\n\
          touches  lo in a private network, UDP ports {port} to {}; a new folder of evidence/\n\
-         effect   the detectable effect is not known before a pilot\n",
+         effect   not known before pairs have run; wiretrial run floor shows what this host sees\n",
         trials(campaign),
         people(sending + other),
         people(sending),
