@@ -1,5 +1,5 @@
 # The only entry points: make demo, test, lint, bench, install.
-# Each does its own set-up; on a machine without the packages it says the command first.
+# All but install do their own set-up; on a machine without the packages it says the command first.
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -29,7 +29,7 @@ bench: release
 
 ## install: put the executables that make demo built into PREFIX/bin
 install:
-	@test -x $(RELEASE)/wiretrial || { echo "nothing built yet: make demo, or cargo build --release" >&2; exit 2; }
+	@for name in $(BINARIES); do test -x $(RELEASE)/$$name || exit 1; done || { echo "nothing built yet: make demo, or cargo build --release" >&2; exit 2; }
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(addprefix $(RELEASE)/,$(BINARIES)) $(DESTDIR)$(PREFIX)/bin
 

@@ -168,6 +168,12 @@ pub fn words() -> Vec<&'static str> {
     words
 }
 
+/// The words of limits.
+#[cfg(test)]
+pub(crate) fn of_limits() -> Vec<&'static str> {
+    of_kind(Kind::Limit).map(|entry| entry.word).collect()
+}
+
 /// All words by kind, for `wiretrial explain` without a word.
 #[must_use]
 pub fn list() -> String {
@@ -354,6 +360,7 @@ mod tests {
         let states = [
             LedgerState::Balanced,
             LedgerState::Ambiguous { copies: 1 },
+            LedgerState::Unexplained { copies: 1 },
             LedgerState::Invalid {
                 cause: String::new(),
             },

@@ -18,8 +18,8 @@ use crate::campaign::{file, plan as sealing};
 use crate::evidence::environment::{self, Environment, HOST};
 use crate::evidence::folder::{self, ANALYSIS, Folder, PILOT, PLAN, RAW, ROOT};
 use crate::evidence::json::pretty;
-use crate::evidence::reports;
 use crate::evidence::rows::Rows;
+use crate::evidence::{replay, reports};
 use crate::executables::{self, Found, Named};
 use crate::host::{
     Interrupt, IsolationChoice, LocalHost, Setting as HostSetting, choose_placement, class,
@@ -152,13 +152,14 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Another binary, isolation or host class than sealed (exit 2); a broken row before the last
-    /// (exit 5).
+    /// Another binary, isolation, host class or set of CPUs than sealed (exit 2); a plan, row or
+    /// environment that does not hold (exit 5).
     pub fn resume(path: &Path, options: &Options) -> Result<Self, Failure> {
         let folder = Folder::open(&folder::resolved(path))?;
         let (plan, plan_sha256) = folder.plan()?;
         sealing::check(&plan)?;
         let resumed = Rows::resume(folder.path(), &plan_sha256)?;
+        replay::check(&plan, &resumed.records)?;
         let mut environment = Environment::read(&folder)?;
         let options = &Options {
             isolation: IsolationChoice::from(plan.isolation),

@@ -15,7 +15,7 @@ pub const HOST: u8 = 3;
 pub const EVIDENCE: u8 = 4;
 /// A check of finished evidence found a difference.
 pub const MISMATCH: u8 = 5;
-/// Ended by SIGINT or SIGTERM; what was measured is kept.
+/// Ended by SIGINT, SIGTERM, SIGHUP or SIGQUIT; what was measured is kept.
 pub const INTERRUPTED: u8 = 130;
 
 /// One exit code with the sentence that `explain` prints.

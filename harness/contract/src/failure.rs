@@ -47,7 +47,7 @@ impl Failure {
         }
     }
 
-    /// SIGINT, SIGTERM or SIGHUP came.
+    /// SIGINT, SIGTERM, SIGHUP or SIGQUIT came.
     #[must_use]
     pub fn interrupted() -> Self {
         Self {

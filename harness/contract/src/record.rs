@@ -262,7 +262,7 @@ pub struct Ledger {
     pub copies_in: u64,
     /// Delivered copies of every class.
     pub copies_delivered: u64,
-    /// Copies dropped by stage; a stage that this topology does not have is left out, one that
+    /// Copies dropped by stage; a counter that others share is capped at what is missing. A stage that this topology does not have is left out, one that
     /// could not be read is `null`.
     pub dropped: BTreeMap<Stage, Option<u64>>,
     /// The lost by stage, from `dropped`.
@@ -347,7 +347,7 @@ pub enum GuardName {
     ForeignCpu,
     /// No step of the wall clock.
     ClockStep,
-    /// The pair ran to its end in one session.
+    /// No signal came, and the other member did not fail.
     Interrupted,
 }
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use wiretrial_contract::failure::Failure;
+
 use super::keys::{self, Key, Level, Range};
 use super::value::{Raw, Value, is_case_name};
-use wiretrial_contract::failure::Failure;
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 
 use toml::de::DeValue;
 
+use wiretrial_contract::failure::Failure;
+
 use super::keys::{self, Level};
 use super::layers::{self, Entry, Place};
 use super::value::Raw;
-use wiretrial_contract::failure::Failure;
 
 /// The arms of a paired campaign, the reference first.
 pub const PAIRED_ARMS: [&str; 2] = ["baseline", "candidate"];

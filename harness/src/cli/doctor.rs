@@ -102,9 +102,10 @@ fn open(
     })
 }
 
-/// Tries each isolation and lets go of it again.
+/// Each isolation and whether it works.
 type Tried = Vec<(&'static str, Result<(), Failure>)>;
 
+/// Tries each isolation and lets go of it again.
 fn isolations(found: &Found, interrupt: &Interrupt) -> Result<Tried, Failure> {
     [Isolation::Sandbox, Isolation::Netns, Isolation::None]
         .into_iter()

@@ -1,10 +1,10 @@
 //! `wiretrial explain`: what a word in a report means.
 
 use clap::Args;
+use wiretrial_contract::failure::Failure;
 
 use super::output;
 use crate::explain;
-use wiretrial_contract::failure::Failure;
 
 /// Say what a verdict, stage, flag, guard, metric, limit or exit code means: who counts it, the
 /// usual cause, what to do. Without a word, list them.

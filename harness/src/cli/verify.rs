@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use wiretrial_contract::failure::Failure;
 
 use super::output;
 use crate::evidence::folder::{self, Folder, PLAN, ROOT};
 use crate::evidence::verify;
-use wiretrial_contract::failure::Failure;
 
-/// Recompute chain, order, ledgers, intervals and verdicts from the rows, and every file's hash.
+/// Recompute chain, order, ledgers, intervals, verdicts and reports from the rows, and every file's
+/// hash.
 /// Ends with 5 at the first difference.
 ///
 /// Example: wiretrial verify evidence/latest

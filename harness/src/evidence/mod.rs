@@ -4,7 +4,7 @@
 pub mod environment;
 pub mod folder;
 pub mod json;
-mod replay;
+pub mod replay;
 pub mod reports;
 pub mod rows;
 pub mod verify;

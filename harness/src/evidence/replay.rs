@@ -15,7 +15,7 @@ use crate::trial::next::{Next, next};
 /// # Errors
 ///
 /// Exit 5: the row and what it should have been.
-pub(super) fn check(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
+pub fn check(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     let mut at = 0;
     while let Some(first) = rows.get(at) {

@@ -1,5 +1,5 @@
-//! Recomputes finished evidence from its plan and rows: chain, hashes, ledgers, intervals,
-//! verdicts. Floats are compared to 1e-9 relative, all else exactly.
+//! Recomputes finished evidence from its plan and rows: chain, order, hashes, ledgers, intervals,
+//! verdicts, reports. Floats of the analysis are compared to 1e-9 relative, all else exactly.
 
 use serde_json::Value;
 use wiretrial_contract::analysis::Analysis;

@@ -134,10 +134,6 @@ pub(super) const TERMS: &[(&str, &str)] = &[
         "four digits of a hash over what makes hosts alike: CPU, kernel, libpcap, card, virtualisation, isolation",
     ),
     (
-        "A/A",
-        "a campaign whose arms are the same executable and settings; its interval is the floor of the host class",
-    ),
-    (
         "attempt",
         "how often the same question was asked under one evidence root; earlier plans are listed",
     ),
@@ -150,14 +146,6 @@ pub(super) const TERMS: &[(&str, &str)] = &[
         "a campaign whose arms are the same on purpose; what it finds is the floor of this host",
     ),
     (
-        "margin",
-        "the smallest effect that is worth having, declared before the data; effects inside it on both sides count as the same",
-    ),
-    (
-        "decision interval",
-        "the interval verdicts are made from: the hull of expanded percentile and delta-t (METHODOLOGY.md)",
-    ),
-    (
         "sent, seen, lost",
         "datagrams the sender's kernel accepted, those delivered at least once, and the difference",
     ),
@@ -168,10 +156,6 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     (
         "0.1 % rule",
         "at most one packet lost per thousand accepted, in integers, in every trial",
-    ),
-    (
-        "void",
-        "a pair that does not count because a guard did not pass; both rows stay, and it is replaced",
     ),
     (
         "check",

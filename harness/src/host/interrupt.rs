@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM as a flag that every wait looks at.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT as a flag that every wait looks at.
 
 use std::io;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// A flag that SIGINT, SIGTERM, SIGHUP and SIGQUIT set instead of ending the process, from now on.
+    /// SIGXFSZ is taken as well, so that a file too large is an error of its write.
     ///
     /// # Errors
     ///

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::tasks::TaskTimes;
 use wiretrial_contract::failure::Failure;
+
+use super::tasks::TaskTimes;
 
 /// Length of a window in which they are watched.
 const WINDOW: Duration = Duration::from_millis(250);

@@ -2,6 +2,7 @@
 
 use wiretrial_contract::analysis::{Analysis, Comparison, Gate, Verdict};
 use wiretrial_contract::exit;
+use wiretrial_reports::number;
 
 /// The gate every paired campaign has: no case is shown to be worse by more than the margin. That
 /// is not to say that none is: the reason names the cases that were not decided.
@@ -20,9 +21,9 @@ pub(super) fn no_regression(comparisons: &[Comparison], margin: Option<f64>) -> 
         cases.map(|comparison| comparison.case.as_str()).collect()
     };
     let worse = of(&|verdict| verdict == Verdict::RegressedWorthwhile);
-    let percent = margin * 100.0;
+    let percent = number::margin(margin);
     if !worse.is_empty() {
-        let reason = format!("worse by more than {percent} %: {}", worse.join(", "));
+        let reason = format!("worse by more than {percent}: {}", worse.join(", "));
         return Gate {
             name,
             passed: false,
@@ -35,7 +36,7 @@ pub(super) fn no_regression(comparisons: &[Comparison], margin: Option<f64>) -> 
             Verdict::Equivalent | Verdict::Improved | Verdict::ImprovedWorthwhile
         )
     });
-    let mut reason = format!("no case shown worse by more than {percent} %");
+    let mut reason = format!("no case shown worse by more than {percent}");
     if !open.is_empty() {
         reason.push_str(&format!("; not excluded in {}", open.join(", ")));
     }

@@ -235,6 +235,9 @@ impl<'a> Run<'a> {
                 return Ok(());
             }
         }
+        // When nobody saw one the fault is not one member's.
+        let alone = unseen.len() < self.members.len() || self.members.len() == 1;
+        self.speaking_to = alone.then(|| self.members[unseen[0]].arm);
         let name = self.members[unseen[0]].name();
         Err(Failure::evidence(format!(
             "{name} saw none of the probe packets in {} s; is its filter right?",
@@ -276,6 +279,7 @@ impl<'a> Run<'a> {
     fn drain(&mut self, host: &mut dyn Host, done: &Done) -> Result<(), Failure> {
         self.step = Step::Drain;
         for i in 0..self.members.len() {
+            self.speaking_to = None;
             let name = self.setting.group_name(self.members[i].arm);
             let accepted = self
                 .groups

@@ -19,7 +19,7 @@ pub enum Next {
         /// The voided pair it replaces.
         replaces: Option<u64>,
     },
-    /// All pairs are there, or as many replacements as the plan allows.
+    /// Every planned pair counts, or one that replaces it does.
     Finished,
     /// More pairs of a case were voided than the plan replaces.
     Exhausted {
