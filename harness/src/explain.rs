@@ -151,9 +151,8 @@ pub fn explain(word: &str) -> Result<String, Failure> {
 /// several means the one.
 fn is_term(term: &str, wanted: &str) -> bool {
     let one = wanted.strip_suffix('s').unwrap_or(wanted);
-    term.split([',', '/'])
-        .map(plain)
-        .any(|term| term == wanted || term == one)
+    let parts = term.split(',').chain(term.split('/')).map(plain);
+    parts.into_iter().any(|term| term == wanted || term == one)
 }
 
 /// All words, each once, in the order of the table.
@@ -386,6 +385,7 @@ mod tests {
             Reason::ReplacementsExhausted,
             Reason::WrongResult,
             Reason::NotPositive,
+            Reason::OtherCaseEnded,
             Reason::UnknownValue,
             Reason::CounterMismatch,
             Reason::VoidsOnOneArm,

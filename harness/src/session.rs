@@ -118,7 +118,6 @@ impl Session {
         let folder = Folder::create(&path)?;
         let identity = (opened.class.digits().to_owned(), opened.class.words.clone());
         let run_id = random()?;
-        let began_ns = clock::monotonic_ns();
         let sealed = Self::rehearse(&mut opened, &plan, &programs, &folder, options, run_id)
             .and_then(|()| {
                 opened.note_session(&folder, &mut Environment::new(), 0, None)?;
@@ -143,7 +142,7 @@ impl Session {
             identity,
             allowed_targets: options.allowed_targets.clone(),
             run_id,
-            began_ns,
+            began_ns: clock::monotonic_ns(),
             gone_ns: 0,
         })
     }

@@ -20,6 +20,9 @@ use crate::host::{Host, HostLock, Interrupt, IsolationChoice, LocalHost, Setting
 #[derive(Debug, Args)]
 pub(super) struct Arguments {}
 
+/// How long other programs are watched.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// How much a finding costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
@@ -72,13 +75,20 @@ pub(super) fn run(_: &Arguments) -> Result<(), Failure> {
     );
     lines.push(
         match findings.first().map(|finding| finding.weight) {
-            Some(Weight::Stops) => "nothing here",
+            Some(Weight::Stops) => "ready for nothing here",
             Some(Weight::Weakens) => "ready for exploratory",
             Some(Weight::Limits) | None => "ready for confirmatory",
         }
         .into(),
     );
-    output::data(&format!("{}\n", lines.join("\n")))
+    output::data(&format!("{}\n", lines.join("\n")))?;
+    match findings
+        .into_iter()
+        .find(|finding| finding.weight == Weight::Stops)
+    {
+        Some(finding) => Err(Failure::host(finding.text)),
+        None => Ok(()),
+    }
 }
 
 fn stops(failure: &Failure) -> Finding {
@@ -142,7 +152,7 @@ fn look(
             cure: "give this process two CPUs, see taskset(1)".into(),
         });
     }
-    match host.wait_quiet(Duration::ZERO, FOREIGN_CPU)? {
+    match host.wait_quiet(LOOK, f64::MAX)? {
         Some(cpus) if cpus >= FOREIGN_CPU => findings.push(Finding {
             weight: Weight::Weakens,
             text: format!("other programs use {:.1} % of a CPU", cpus * 100.0),

@@ -96,10 +96,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     begin(&session);
-    let began_ns = clock::monotonic_ns();
-    let before = session.records().len();
+    if let Err(failure) = session.link_latest() {
+        // The evidence is whole without it.
+        note(&format!("  {failure}"));
+    }
     let plan = session.plan().clone();
-    let mut shown_ns = began_ns;
+    let mut shown_ns = clock::monotonic_ns();
     let ran = session.run(&mut |rows| {
         let now = clock::monotonic_ns();
         if now - shown_ns >= PROGRESS_NS {
@@ -116,15 +118,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         return Err(failure);
     }
-    let elapsed_ns = clock::monotonic_ns() - began_ns;
     note(&progress(&plan, session.records()));
     let analysis = session.finish()?;
-    if let Err(failure) = session.link_latest() {
-        note(&format!("  {failure}"));
-    }
     let shown = screen::Session {
-        elapsed_ns,
-        sending_ns: sending_ns(&plan, &session.records()[before..]),
+        elapsed_ns: session
+            .records()
+            .iter()
+            .map(|row| row.ended_ns)
+            .max()
+            .unwrap_or(0),
+        sending_ns: sending_ns(&plan, session.records()),
         evidence_path: session.folder().display().to_string(),
         notes: slices(&plan),
     };

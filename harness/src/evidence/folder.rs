@@ -188,7 +188,7 @@ pub fn refuse_existing(path: &Path) -> Result<(), Failure> {
     }
     if !path.join(PLAN).is_file() {
         return Err(Failure::usage(format!(
-            "{} exists and holds no sealed campaign; --out another folder, or remove it",
+            "{} exists and is no sealed campaign; --out another folder",
             path.display()
         )));
     }

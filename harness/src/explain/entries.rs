@@ -756,6 +756,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         Reason,
+        "other_case_ended",
+        "another case ran out of replacements, which ended the campaign before this one was done",
+        "the harness",
+        "a busy host, or an arm that keeps failing",
+        "mend what voided the other case's pairs and ask again; this campaign cannot go on",
+    ),
+    entry(
+        Reason,
         "unknown_value",
         "a trial that counts has no value of the primary metric",
         "the judge, from the reports of receiver and generator",

@@ -51,26 +51,33 @@ pub(super) fn no_regression(comparisons: &[Comparison], margin: Option<f64>) -> 
 /// not hold goes before a gate that failed.
 #[must_use]
 pub fn exit_code(analysis: &Analysis) -> (u8, Option<String>) {
-    let broken = analysis.comparisons.iter().find(|comparison| {
-        matches!(
-            comparison.verdict,
-            Some(
-                Verdict::Invalid
-                    | Verdict::Unstable
-                    | Verdict::AsymmetricFailures
-                    | Verdict::NotComparable
-                    | Verdict::Incomplete
-            )
-        )
-    });
-    if let Some(comparison) = broken {
-        let verdict = comparison.verdict.unwrap_or(Verdict::Invalid);
-        let sentence = format!(
+    const BROKEN: [Verdict; 5] = [
+        Verdict::Invalid,
+        Verdict::AsymmetricFailures,
+        Verdict::Unstable,
+        Verdict::NotComparable,
+        Verdict::Incomplete,
+    ];
+    let of = |verdict: &Verdict| {
+        analysis
+            .comparisons
+            .iter()
+            .find(|c| c.verdict == Some(*verdict))
+    };
+    if let Some((verdict, comparison)) = BROKEN.iter().find_map(|v| Some((v, of(v)?))) {
+        let mut sentence = format!(
             "case {}: {} ({})",
             comparison.case,
             verdict.name(),
             comparison.reasons.join(", ")
         );
+        let checks = analysis.validity.iter().filter(|check| !check.holds);
+        let checks: Vec<String> = checks
+            .map(|check| format!("{}: {} of {}", check.name, check.left, check.right))
+            .collect();
+        if !checks.is_empty() {
+            sentence.push_str(&format!("; {}", checks.join("; ")));
+        }
         return (exit::EVIDENCE, Some(sentence));
     }
     let failed = analysis.gates.iter().find(|gate| !gate.passed);

@@ -70,9 +70,7 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
     let exhausted = exhausted.map(|case| case.name.as_str());
     let comparisons: Vec<_> = cases
         .iter()
-        .flat_map(|case| {
-            paired::comparisons(plan, case, exhausted == Some(case.case.name.as_str()))
-        })
+        .flat_map(|case| paired::comparisons(plan, case, exhausted))
         .collect();
     let loads: Vec<_> = cases
         .iter()

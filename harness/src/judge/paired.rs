@@ -14,7 +14,11 @@ use super::metrics;
 use super::{CaseRows, loads};
 
 /// One comparison per metric of a case, the primary first.
-pub(super) fn comparisons(plan: &Plan, case: &CaseRows<'_>, exhausted: bool) -> Vec<Comparison> {
+pub(super) fn comparisons(
+    plan: &Plan,
+    case: &CaseRows<'_>,
+    exhausted: Option<&str>,
+) -> Vec<Comparison> {
     let primary = plan.campaign.design.primary;
     let rest = Metric::LIVE.into_iter().filter(|metric| *metric != primary);
     std::iter::once(primary)
@@ -45,7 +49,12 @@ pub(super) fn worst(comparisons: &[Comparison]) -> Option<Verdict> {
     })
 }
 
-fn comparison(plan: &Plan, case: &CaseRows<'_>, metric: Metric, exhausted: bool) -> Comparison {
+fn comparison(
+    plan: &Plan,
+    case: &CaseRows<'_>,
+    metric: Metric,
+    exhausted: Option<&str>,
+) -> Comparison {
     let design = &plan.campaign.design;
     let primary = metric == design.primary;
     let values: Option<Vec<[f64; 2]>> = case
@@ -181,7 +190,7 @@ fn fill(out: &mut Comparison, compared: &interval::Comparison) {
     }
 }
 
-fn guards(plan: &Plan, case: &CaseRows<'_>, exhausted: bool) -> Guards {
+fn guards(plan: &Plan, case: &CaseRows<'_>, exhausted: Option<&str>) -> Guards {
     let design = &plan.campaign.design;
     let short = case.pairs.len() < design.pairs as usize;
     let broken = case.counted().any(|row| {
@@ -189,13 +198,19 @@ fn guards(plan: &Plan, case: &CaseRows<'_>, exhausted: bool) -> Guards {
             .as_ref()
             .is_none_or(|l| matches!(l.state, LedgerState::Invalid { .. }))
     });
-    let invalid = if short && exhausted {
+    let here = exhausted == Some(case.case.name.as_str());
+    let invalid = if short && here {
         Some(Reason::ReplacementsExhausted)
     } else {
         broken.then_some(Reason::CounterMismatch)
     };
+    let early = if exhausted.is_some() {
+        Reason::OtherCaseEnded
+    } else {
+        Reason::Interrupted
+    };
     Guards {
-        incomplete: (short && !exhausted).then_some(Reason::Interrupted),
+        incomplete: (short && !here).then_some(early),
         invalid,
         asymmetric: asymmetric(case).then_some(Reason::VoidsOnOneArm),
         not_comparable: not_comparable(plan, case),

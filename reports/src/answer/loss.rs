@@ -10,7 +10,13 @@ pub(super) fn clause(loads: &[Load]) -> String {
     if loads.is_empty() {
         return "packets were not counted".into();
     }
-    let invalid: Vec<&Load> = with(loads, LoadVerdict::Invalid);
+    if loads.iter().all(|load| load.repeats == 0) {
+        return "no trial counts, so no packets do".into();
+    }
+    let invalid: Vec<&Load> = with(loads, LoadVerdict::Invalid)
+        .into_iter()
+        .filter(|load| load.repeats > 0)
+        .collect();
     if !invalid.is_empty() {
         return format!("packet counts do not add up in {}", which(&invalid, loads));
     }

@@ -62,7 +62,8 @@ pub(super) fn wrap(label: &str, text: &str) -> Vec<String> {
     let mut empty = true;
     for word in text.split(' ') {
         if !empty && length(&line) + 1 + length(word) > WIDTH {
-            lines.push(std::mem::replace(&mut line, indent.clone()));
+            let done = std::mem::replace(&mut line, indent.clone());
+            lines.push(done.trim_end().to_owned());
             empty = true;
         }
         if !empty {

@@ -229,6 +229,9 @@ fn place(analysis: &Analysis, notes: &[String]) -> String {
     format!("{network} | {pinned} | {}", last.join(", "))
 }
 
+/// How the checks of guards are named; a guard that did not pass voided its pair and broke nothing.
+const GUARD: &str = "guard ";
+
 fn gates(analysis: &Analysis) -> String {
     let passed = analysis.gates.iter().filter(|gate| gate.passed).count();
     let named: Vec<String> = analysis
@@ -243,14 +246,17 @@ fn gates(analysis: &Analysis) -> String {
         })
         .collect();
     let checks = analysis.validity.len();
-    let broken: Vec<&str> = analysis
-        .validity
-        .iter()
-        .filter(|check| !check.holds)
-        .map(|check| check.name.as_str())
-        .collect();
+    let failed = |guards: bool| -> Vec<&str> {
+        let checks = analysis.validity.iter().filter(|check| !check.holds);
+        let names = checks.map(|check| check.name.as_str());
+        names
+            .filter(|name| name.starts_with(GUARD) == guards)
+            .collect()
+    };
+    let (broken, voided_by) = (failed(false), failed(true));
     let checks = if broken.is_empty() {
-        format!("{checks} of {checks} checks hold")
+        let holding = checks - voided_by.len();
+        format!("{holding} of {holding} checks hold")
     } else {
         format!("BROKEN: {}", broken.join(", "))
     };
@@ -266,6 +272,15 @@ fn gates(analysis: &Analysis) -> String {
     let voids = match analysis.conditions.pairs_voided {
         1 => "1 void".into(),
         n => format!("{} voids", number::count(n)),
+    };
+    let by: Vec<&str> = voided_by
+        .iter()
+        .map(|name| name.trim_start_matches(GUARD))
+        .collect();
+    let voids = if by.is_empty() {
+        voids
+    } else {
+        format!("{voids} by {}", by.join(", "))
     };
     format!("{gates}    guards: {voids}; {checks}")
 }

@@ -85,7 +85,11 @@ fn by_case(loads: &[Load]) -> Vec<Vec<&Load>> {
 }
 
 fn row(name: &str, loads: &[&Load]) -> Vec<Cell> {
+    let counted = loads.iter().all(|load| load.repeats > 0);
     let sum = |count: fn(&Load) -> u64| {
+        if !counted {
+            return Cell::Unknown;
+        }
         Cell::Count(
             loads
                 .iter()
@@ -97,7 +101,11 @@ fn row(name: &str, loads: &[&Load]) -> Vec<Cell> {
         sum(|load| load.accepted),
         sum(|load| load.unique),
         sum(|load| load.lost),
-        Cell::Signed(unexplained(loads)),
+        if counted {
+            Cell::Signed(unexplained(loads))
+        } else {
+            Cell::Unknown
+        },
         worst_bound(loads).map_or(Cell::Unknown, Cell::Bound),
         rule(loads),
     ]

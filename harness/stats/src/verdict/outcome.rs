@@ -55,6 +55,8 @@ pub enum Reason {
     BudgetExhausted,
     /// The campaign was stopped before its plan was done.
     Interrupted,
+    /// Another case ran out of replacements, which ended the campaign.
+    OtherCaseEnded,
     /// More pairs were void than may be replaced.
     ReplacementsExhausted,
     /// The work of an arm was wrong.
@@ -94,6 +96,7 @@ impl Reason {
         match self {
             Self::BudgetExhausted => "budget_exhausted",
             Self::Interrupted => "interrupted",
+            Self::OtherCaseEnded => "other_case_ended",
             Self::ReplacementsExhausted => "replacements_exhausted",
             Self::WrongResult => "wrong_result",
             Self::CounterMismatch => "counter_mismatch",
