@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 
 use entries::ENTRIES;
 use terms::TERMS;
+use wiretrial_contract::control::quote;
 use wiretrial_contract::failure::Failure;
 
 /// What a word names.
@@ -136,7 +137,8 @@ pub fn explain(word: &str) -> Result<String, Failure> {
             return Ok(format!("{term}  (term)\n  {lines}\n"));
         }
         return Err(Failure::usage(format!(
-            "unknown word \"{word}\"; nearest: {}; wiretrial explain lists all",
+            "unknown word \"{}\"; nearest: {}; wiretrial explain lists all",
+            quote(word),
             nearest(wanted).join(", ")
         )));
     }

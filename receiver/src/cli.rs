@@ -14,7 +14,7 @@ use wiretrial_contract::control::{
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::report::ReceiverReport;
 use wiretrial_contract::stamp::Form;
-use wiretrial_contract::units::{Bytes, Count, Family, FrameSize, Nanos};
+use wiretrial_contract::units::{Bytes, Count, ETHERNET_HEADER, Family, FrameSize, Nanos};
 
 use crate::path::{self, Notice, Order, Start, Stop};
 use crate::{prepare, process};
@@ -217,8 +217,14 @@ pub fn capture(arguments: &Capture) -> Result<(), Failure> {
                 let of = arguments
                     .packets
                     .map_or_else(String::new, |n| format!(" of {}", n.0));
-                let _ = writeln!(io::stderr(), "{unique}{of} counted datagrams");
-                return print(&prepare, &ready, &report);
+                let others = report.copies.foreign + report.copies.stale + report.copies.corrupt;
+                let line = format!("{unique}{of} counted datagrams came, {others} others");
+                print(&prepare, &ready, &report)?;
+                if arguments.packets.is_some_and(|packets| unique < packets.0) {
+                    return Err(Failure::evidence(line));
+                }
+                let _ = writeln!(io::stderr(), "{line}");
+                return Ok(());
             }
             Ok(Event::Path(Notice::Failed(failure))) => return Err(failure),
             Err(RecvTimeoutError::Disconnected) => {
@@ -251,7 +257,10 @@ fn print(
 }
 
 fn headers_and_stamp(family: Family, form: Form) -> u32 {
-    family.headers() + u32::try_from(form.len()).expect("a stamp is a few dozen bytes")
+    // Cooked captures, as of the interface `any`, have a longer header than Ethernet.
+    const COOKED: u32 = 20;
+    let headers = family.headers() - ETHERNET_HEADER + COOKED;
+    headers + u32::try_from(form.len()).expect("a stamp is a few dozen bytes")
 }
 
 fn family(text: &str) -> Result<Family, String> {
@@ -309,14 +318,14 @@ mod tests {
         );
         assert_eq!(prepare.planned, [3, 3, 2, 2]);
         assert_eq!(prepare.form, Form::Compact);
-        assert_eq!(prepare.capture.snaplen, 60);
+        assert_eq!(prepare.capture.snaplen, 66);
         assert_eq!(prepare.capture.buffer_bytes, 16 << 20);
         let identity = prepare.identity;
         assert_eq!((identity.run_id, identity.trial, identity.nonce), (0, 0, 0));
         let prepare = arguments("--frame-size 94 --source-ports 5-7 --run-id ff")
             .prepare()
             .unwrap();
-        assert_eq!((prepare.form, prepare.capture.snaplen), (Form::Full, 90));
+        assert_eq!((prepare.form, prepare.capture.snaplen), (Form::Full, 96));
         assert_eq!(
             (prepare.source_ports.first, prepare.source_ports.count),
             (5, 3)

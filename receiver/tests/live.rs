@@ -411,8 +411,9 @@ fn by_hand_it_ends_when_all_have_come_or_on_a_signal() {
             if packets == "200" {
                 bench::signal(&child, Signal::SIGINT);
             }
-            let report = bench::by_hand_report(&mut child);
+            let (report, code) = bench::by_hand_report(&mut child);
             assert_eq!(report.copies.unique, 100);
+            assert_eq!(code, if packets == "100" { 0 } else { 4 });
             let owed = (packets == "100").then_some(0);
             assert_eq!(report.owed_at_stop, owed);
             assert_balanced(&report);

@@ -101,10 +101,13 @@ const REACHED: f64 = 0.99;
 /// Says so when the generator was the limit.
 #[expect(clippy::cast_precision_loss, reason = "a rate printed without digits")]
 fn remark(report: &GeneratorReport, rate_pps: u64) -> Option<String> {
-    let offered = report.groups.first()?.offered_pps()?;
-    (offered < REACHED * rate_pps as f64).then(|| {
+    let tally = report.groups.first()?;
+    // What the kernel refused was sent in time all the same.
+    let sent =
+        (tally.sending_ns > 0).then(|| tally.attempted as f64 * 1e9 / tally.sending_ns as f64)?;
+    (sent < REACHED * rate_pps as f64).then(|| {
         format!(
-            "offered {offered:.0} of {rate_pps} packets per second; the schedule shifted by {} ms: \
+            "sent {sent:.0} of {rate_pps} packets per second; the schedule shifted by {} ms: \
              this generator, or what shares its CPU, was the limit",
             report.shifted_ns / 1_000_000
         )

@@ -276,8 +276,8 @@ pub struct Comparison {
     pub se_log: Option<f64>,
     /// Range of the ratio when any one pair is left out: smallest, largest.
     pub leave_one_out: Option<[f64; 2]>,
-    /// Pairs at which an effect of nothing would be called the same with 80 % power, if the noise
-    /// stays as it is; `None` without a margin or beyond 256.
+    /// Pairs at which arms without a difference would be called the same with 80 % power, if the
+    /// noise stays as it is; `None` without a margin, beyond 256, or when there were as many.
     pub pairs_needed: Option<u32>,
     /// SHA-256 of the resample indices.
     pub index_sha256: Option<String>,

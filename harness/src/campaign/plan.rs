@@ -1,6 +1,6 @@
 //! The plan as it is sealed: campaign, order, rule and identities in one value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::sha256;
@@ -111,6 +111,26 @@ pub fn check(plan: &Plan) -> Result<(), Failure> {
     rules::check(campaign).map_err(|failure| {
         Failure::mismatch(format!("the plan's campaign is none: {}", failure.message))
     })?;
+    let arms = campaign
+        .arms
+        .iter()
+        .map(|arm| format!("receiver/{}", arm.name));
+    let roles: BTreeSet<String> = ["harness", "generator"]
+        .map(String::from)
+        .into_iter()
+        .chain(arms)
+        .collect();
+    if !plan.binaries.keys().eq(roles.iter()) {
+        return Err(Failure::mismatch(
+            "the plan does not name every executable once",
+        ));
+    }
+    let asked = plan.earlier_plans.len();
+    if plan.question_sha256 != question_sha256(campaign) || plan.attempt as usize != asked + 1 {
+        return Err(Failure::mismatch(
+            "the plan's question or attempt is not that of its campaign and earlier plans",
+        ));
+    }
     if order::pairs(&plan.campaign, plan.seed.0) != plan.pairs {
         return Err(Failure::mismatch(
             "the order of the pairs is not the one the plan's seed draws",

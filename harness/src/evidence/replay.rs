@@ -3,11 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use wiretrial_contract::control::TopologyKind;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{Plan, PlannedPair};
-use wiretrial_contract::record::{Outcome, Phase, TrialRecord};
+use wiretrial_contract::plan::{Arrangement, Plan, PlannedPair};
+use wiretrial_contract::record::{Guard, GuardName, Outcome, Phase, TrialRecord};
 
-use crate::trial::guards::all_passed;
+use crate::campaign::slices;
+use crate::trial::guards::{DesignView, Said, all_passed, check as check_guards};
 use crate::trial::next::{Next, next};
 
 /// Checks all rows in their order.
@@ -25,8 +27,9 @@ pub fn check(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
             return Err(wrong(first, "the campaign was over before it"));
         };
         pair(plan, &planned, replaces, &rows[at..end])?;
+        together(plan, &rows[at..end])?;
         for row in &rows[at..end] {
-            one(plan, row)?;
+            one(plan, &planned, row)?;
             let identity = (row.identity.run_id, row.identity.trial, row.identity.nonce);
             if !seen.insert(identity) {
                 return Err(wrong(
@@ -80,29 +83,97 @@ fn pair(
     }
 }
 
+/// The members of an interleaved pair share generator and host.
+fn together(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
+    let [one, other] = rows else { return Ok(()) };
+    let interleaved = plan.campaign.design.arrangement == Arrangement::Interleaved;
+    if interleaved && (one.generator != other.generator || one.host != other.host) {
+        return Err(wrong(
+            other,
+            "the generator or host it shares with its pair says otherwise",
+        ));
+    }
+    Ok(())
+}
+
 /// One row by itself.
-fn one(plan: &Plan, row: &TrialRecord) -> Result<(), Failure> {
+fn one(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Failure> {
     if row.phase != Phase::Confirm {
         return Err(wrong(row, "it is of another phase"));
+    }
+    if row.started_ns > row.ended_ns {
+        return Err(wrong(row, "it ended before it started"));
     }
     match row.outcome {
         Outcome::Failed { .. } => return Ok(()),
         Outcome::Ok if !all_passed(&row.guards) => {
             return Err(wrong(row, "it counts although a guard did not pass"));
         }
-        Outcome::Ok if row.guards.is_empty() => return Err(wrong(row, "it counts without guards")),
         Outcome::Voided if all_passed(&row.guards) => {
             return Err(wrong(row, "it is voided although every guard passed"));
         }
         Outcome::Ok | Outcome::Voided => {}
     }
-    let whole = row.ledger.is_some() && row.delivery.is_some() && row.host.is_some();
-    if row.outcome == Outcome::Ok && !whole {
-        return Err(wrong(row, "it counts without counts, counters or a ledger"));
+    if let [guard] = &row.guards[..]
+        && guard.name == GuardName::Interrupted
+    {
+        return Ok(());
     }
-    let sealed = plan.binaries.get(&format!("receiver/{}", row.arm));
-    if row.outcome == Outcome::Ok && row.program_sha256.as_ref() != sealed {
+    ran(plan, planned, row)
+}
+
+/// A row of a trial that ran to its end: all its parts are there, and its guards are what they say.
+fn ran(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Failure> {
+    let (Some(generator), Some(tally), Some(receiver), Some(window)) =
+        (&row.generator, row.tally(), row.receiver(), &row.host)
+    else {
+        return Err(wrong(
+            row,
+            "it ran to its end without the counts of generator, receiver or host",
+        ));
+    };
+    if row.ledger.is_none() || row.ready.is_none() {
+        return Err(wrong(
+            row,
+            "it ran to its end without a ledger, or without being ready",
+        ));
+    }
+    let traffic = &plan.campaign.cases[planned.case as usize].traffic;
+    let datagrams = slices::packets(traffic.rate_pps, traffic.duration_ns);
+    if generator
+        .groups
+        .iter()
+        .any(|group| group.planned != datagrams)
+    {
+        return Err(wrong(
+            row,
+            &format!("a group was not to send {datagrams} datagrams"),
+        ));
+    }
+    if row.program_sha256.as_ref() != plan.binaries.get(&format!("receiver/{}", row.arm)) {
         return Err(wrong(row, "it ran another program than was sealed"));
+    }
+    let coupled = matches!(plan.campaign.topology.kind, TopologyKind::Loopback);
+    let said = Said {
+        generator,
+        tally: Some(tally),
+        receiver,
+        window,
+    };
+    let again = check_guards(&DesignView::of(
+        traffic,
+        &plan.rule,
+        coupled,
+        said,
+        Vec::new(),
+    ));
+    let names = |guards: &[Guard]| guards.iter().map(|guard| guard.name).collect::<Vec<_>>();
+    let same = |(one, other): (&Guard, &Guard)| {
+        // What a child said of its executable is not in the row.
+        one.name == GuardName::Binary || one == other
+    };
+    if names(&row.guards) != names(&again) || !row.guards.iter().zip(&again).all(same) {
+        return Err(wrong(row, "its guards are not what its counts give"));
     }
     Ok(())
 }
@@ -119,7 +190,9 @@ mod tests {
     use super::*;
     use crate::trial::samples;
     use wiretrial_contract::control::TrialIdentity;
-    use wiretrial_contract::record::{Guard, GuardName};
+    use wiretrial_contract::control::{GroupName, ReceiverReady};
+    use wiretrial_contract::record::HostWindow;
+    use wiretrial_contract::report::GroupTally;
 
     fn sealed() -> Plan {
         let mut plan = samples::plan();
@@ -130,15 +203,41 @@ mod tests {
     }
 
     fn finished(plan: &Plan) -> Vec<TrialRecord> {
+        let groups = ["baseline", "candidate"].map(|arm| GroupTally {
+            name: GroupName::Arm(arm.into()),
+            ..samples::tally()
+        });
+        let generator = samples::generator(groups.to_vec());
+        let ready = ReceiverReady {
+            interface: "lo".into(),
+            addresses: Vec::new(),
+            link_type: "EN10MB".into(),
+            ring: None,
+            filter: String::new(),
+            cpus: vec![1],
+        };
+        let mut host = HostWindow {
+            foreign_cpu_ns: Some(0),
+            ..HostWindow::default()
+        };
+        host.end.at_ns = 4_000_000_000;
+        let traffic = &plan.campaign.cases[0].traffic;
+        let receiver = samples::receiver();
+        let said = Said {
+            generator: &generator,
+            tally: generator.groups.first(),
+            receiver: &receiver,
+            window: &host,
+        };
+        let guards = check_guards(&DesignView::of(traffic, &plan.rule, true, said, Vec::new()));
         let pairs = plan.pairs.iter().flat_map(|planned| {
             planned.order.arms().map(|arm| TrialRecord {
                 arm: plan.campaign.arms[arm].name.clone(),
                 order: planned.order,
-                guards: vec![Guard {
-                    name: GuardName::Binary,
-                    passed: true,
-                    saw: "as sealed".into(),
-                }],
+                guards: guards.clone(),
+                generator: Some(generator.clone()),
+                ready: Some(ready.clone()),
+                host: Some(host.clone()),
                 ..samples::row(planned.pair)
             })
         });
@@ -196,8 +295,31 @@ mod tests {
             "{voided}"
         );
         assert!(refused(|rows| rows[3].guards[0].passed = false).contains("did not pass"));
-        assert!(refused(|rows| rows[3].guards.clear()).contains("without guards"));
+        let by_choice = refused(|rows| {
+            rows[3].guards[0].passed = false;
+            rows[3].outcome = Outcome::Voided;
+        });
+        assert!(
+            by_choice.contains("not what its counts give"),
+            "{by_choice}"
+        );
+        let loud = refused(|rows| {
+            for row in &mut rows[2..4] {
+                row.host.as_mut().unwrap().foreign_cpu_ns = Some(1_000_000_000);
+            }
+        });
+        assert!(loud.contains("not what its counts give"), "{loud}");
+        assert!(refused(|rows| rows[3].guards.clear()).contains("not what its counts give"));
         assert!(refused(|rows| rows[3].ledger = None).contains("a ledger"));
+        assert!(refused(|rows| rows[3].delivery = None).contains("without the counts"));
+        let apart = refused(|rows| rows[3].generator.as_mut().unwrap().shifted_ns += 1);
+        assert!(apart.contains("shares with its pair"), "{apart}");
+        let more = refused(|rows| {
+            for row in &mut rows[2..4] {
+                row.generator.as_mut().unwrap().groups[0].planned += 1;
+            }
+        });
+        assert!(more.contains("was not to send"), "{more}");
         assert!(refused(|rows| rows[3].program_sha256 = None).contains("another program"));
         assert!(refused(|rows| rows[3].intended_pps = 1).contains("its case has"));
         assert!(refused(|rows| rows[3].phase = Phase::Rehearsal).contains("another phase"));

@@ -6,14 +6,15 @@ use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::digest::{sha256, sha256_file};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Plan;
-use wiretrial_contract::record::{Delivery, TrialRecord};
+use wiretrial_contract::record::TrialRecord;
 
-use super::environment::{Environment, HOST};
-use super::folder::{ANALYSIS, Folder, PILOT, PLAN, SUMS};
+use super::environment::{self, Environment, HOST};
+use super::folder::{ANALYSIS, Folder, PILOT, PLAN, RAW, SUMS};
 use super::rows::{self, read_chain};
 use super::{replay, reports};
 use crate::campaign;
 use crate::judge;
+use crate::run::rehearsal_plan;
 use crate::trial::ledger;
 use crate::trial::next::{Next, next};
 
@@ -89,7 +90,7 @@ pub fn read(folder: &Folder) -> Result<Evidence, Failure> {
 pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
     let evidence = read(folder)?;
     campaign::plan::check(&evidence.plan)?;
-    check_pilot(folder)?;
+    check_pilot(folder, &evidence.plan)?;
     replay::check(&evidence.plan, &evidence.records)?;
     check_sessions(folder, evidence.records.len() as u64)?;
     let ledgers = check_ledgers(&evidence)?;
@@ -101,13 +102,18 @@ pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
             folder.path().display()
         )));
     }
-    let written: Value = serde_json::from_slice(&folder.read(ANALYSIS)?)
-        .map_err(|error| Failure::mismatch(format!("{ANALYSIS}: {error}")))?;
+    // Read as what it is first: that refuses a key that stands twice.
+    let bytes = folder.read(ANALYSIS)?;
+    let broken = |error| Failure::mismatch(format!("{ANALYSIS}: {error}"));
+    let _: Analysis = serde_json::from_slice(&bytes).map_err(broken)?;
+    let written: Value = serde_json::from_slice(&bytes).map_err(broken)?;
     let analysis = judge::analyse(&evidence.plan, &evidence.records, &evidence.identity);
     let again = serde_json::to_value(&analysis).expect("string keys and finite numbers");
     compare("", &written, &again)?;
-    for (name, bytes) in reports::render(&analysis) {
-        if folder.read(&name)? != bytes.as_bytes() {
+    let reports = reports::render(&analysis);
+    check_names(folder, &reports)?;
+    for (name, bytes) in &reports {
+        if folder.read(name)? != bytes.as_bytes() {
             return Err(Failure::mismatch(format!(
                 "{name} is not what its analysis prints"
             )));
@@ -134,12 +140,13 @@ fn counted(evidence: &Evidence, ledgers: usize, analysis: &Analysis, files: usiz
 fn check_ledgers(evidence: &Evidence) -> Result<usize, Failure> {
     let mut checked = 0;
     for row in &evidence.records {
-        let (Some(written), Some(sent), Some(window)) = (&row.ledger, row.tally(), &row.host)
+        let Some(written) = &row.ledger else { continue };
+        let (Some(sent), Some(seen), Some(window)) = (row.tally(), row.receiver(), &row.host)
         else {
-            continue;
-        };
-        let Some(Delivery::Sequences(seen)) = &row.delivery else {
-            continue;
+            return Err(Failure::mismatch(format!(
+                "row {} has a ledger without the counts that it adds up",
+                row.row
+            )));
         };
         let kind = evidence.plan.campaign.topology.kind;
         let again = ledger::of_trial(kind, LOOPBACK, sent, seen, window);
@@ -171,11 +178,45 @@ fn check_sessions(folder: &Folder, rows: u64) -> Result<(), Failure> {
     )))
 }
 
-/// The rehearsal hangs on a plan of its own.
-fn check_pilot(folder: &Folder) -> Result<(), Failure> {
-    let plan = folder.read(&format!("{PILOT}/{PLAN}"))?;
+/// The rehearsal hangs on a plan of its own, of the same campaign, programs and seed.
+fn check_pilot(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
+    let bytes = folder.read(&format!("{PILOT}/{PLAN}"))?;
+    let broken = |cause: String| Failure::mismatch(format!("{PILOT}/{PLAN}: {cause}"));
+    let pilot: Plan = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
+    if pilot != rehearsal_plan(plan) {
+        return Err(broken("it is not the rehearsal of the sealed plan".into()));
+    }
     let rows = folder.read(&format!("{PILOT}/{}", rows::FILE))?;
-    read_chain(&rows, &sha256(&plan)).map(drop)
+    let (records, _) = read_chain(&rows, &sha256(&bytes))?;
+    let rehearsed = |case: &str| records.iter().any(|row| row.case == case);
+    match plan
+        .campaign
+        .cases
+        .iter()
+        .find(|case| !rehearsed(&case.name))
+    {
+        Some(case) => Err(broken(format!("case {} was not rehearsed", case.name))),
+        None => Ok(()),
+    }
+}
+
+/// Only files that a campaign writes.
+fn check_names(folder: &Folder, reports: &[(String, String)]) -> Result<(), Failure> {
+    let own = [PLAN, ANALYSIS, environment::FILE, rows::FILE];
+    let pilot = [PLAN, rows::FILE].map(|name| format!("{PILOT}/{name}"));
+    let raw = [format!("{RAW}/"), format!("{PILOT}/{RAW}/")];
+    let known = |name: &String| {
+        own.contains(&name.as_str())
+            || pilot.contains(name)
+            || reports.iter().any(|(report, _)| report == name)
+            || raw.iter().any(|folder| name.starts_with(folder.as_str()))
+    };
+    match folder.files()?.into_iter().find(|name| !known(name)) {
+        Some(name) => Err(Failure::mismatch(format!(
+            "{name} is no file that a campaign writes"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn check_sums(folder: &Folder) -> Result<usize, Failure> {

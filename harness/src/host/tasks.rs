@@ -6,10 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 
 use nix::unistd::{SysconfVar, sysconf};
 use wiretrial_contract::clock;
 
+/// Inode of the pid namespace every system boots with, `PROC_PID_INIT_INO` of
+/// include/linux/proc_ns.h.
+const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 /// The kernel's `PF_KTHREAD`, include/linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
@@ -19,6 +23,8 @@ pub struct TaskTimes {
     /// `CLOCK_MONOTONIC` ns of the reading.
     pub at_ns: u64,
     processes: BTreeMap<u32, Times>,
+    /// Length of a clock tick, ns.
+    tick_ns: u64,
 }
 
 /// CPU time of one process.
@@ -26,20 +32,21 @@ pub struct TaskTimes {
 struct Times {
     /// Of each of its tasks, ns.
     tasks: BTreeMap<u32, u64>,
+    /// Of all its tasks, ended ones too, ns, to the clock tick.
+    own_ns: u64,
     /// Of its children that have ended and been waited for, ns, to the clock tick.
     reaped_ns: u64,
-}
-
-impl Times {
-    fn all_ns(&self) -> u64 {
-        self.tasks.values().sum::<u64>() + self.reaped_ns
-    }
+    parent: u32,
 }
 
 impl TaskTimes {
     /// Reads them. `None` when this kernel keeps no schedstat.
     #[must_use]
     pub fn read(ours: &BTreeSet<u32>) -> Option<Self> {
+        // In a namespace of its own a process sees only the programs in there with it.
+        if fs::metadata("/proc/self/ns/pid").ok()?.ino() != INITIAL_PID_NAMESPACE {
+            return None;
+        }
         // Tasks may end while they are read; this one does not.
         on_cpu_ns("/proc/thread-self/schedstat")?;
         let at_ns = clock::monotonic_ns();
@@ -78,40 +85,60 @@ impl TaskTimes {
             });
             let times = Times {
                 tasks: tasks.collect(),
+                own_ns: stat.own_ticks.saturating_mul(tick_ns),
                 reaped_ns: stat.reaped_ticks.saturating_mul(tick_ns),
+                parent: stat.parent,
             };
             processes.insert(*pid, times);
         }
-        Some(Self { at_ns, processes })
+        Some(Self {
+            at_ns,
+            processes,
+            tick_ns,
+        })
     }
 
     /// CPU time used between `earlier` and now, ns. What is new is counted from 0. A process that
-    /// ended in between is counted through the one that waited for it, less what it had used
-    /// before; without that, a build of many short processes would look like a quiet host. Not
-    /// seen: threads that ended in a process that lives, and processes that nobody has waited for.
+    /// ended in between is counted through the nearest one above it that waited for it, less what it
+    /// had used before; without that, a build of many short processes would look like a quiet host.
+    /// Not seen: processes that nobody waits for. Ended threads and processes are known to the clock
+    /// tick only.
     #[must_use]
     pub fn used_since(&self, earlier: &Self) -> u64 {
-        let (mut alive, mut reaped) = (0_u64, 0_u64);
-        for (pid, now) in &self.processes {
-            let before = earlier.processes.get(pid);
-            for (task, ns) in &now.tasks {
-                let before = before
-                    .and_then(|times| times.tasks.get(task))
-                    .copied()
-                    .unwrap_or(0);
-                // A smaller number is another task with the same id.
-                alive += ns.checked_sub(before).unwrap_or(*ns);
+        let mut ended: BTreeMap<u32, u64> = BTreeMap::new();
+        for (pid, times) in &earlier.processes {
+            if !self.processes.contains_key(pid) {
+                let before = times.own_ns + times.reaped_ns;
+                *ended
+                    .entry(earlier.reaper(times.parent, &self.processes))
+                    .or_default() += before;
             }
-            reaped += now
-                .reaped_ns
-                .saturating_sub(before.map_or(0, |times| times.reaped_ns));
         }
-        let ended = earlier
-            .processes
-            .iter()
-            .filter(|(pid, _)| !self.processes.contains_key(pid));
-        let before: u64 = ended.map(|(_, times)| times.all_ns()).sum();
-        alive + reaped.saturating_sub(before)
+        let unknown = Times::default();
+        let used = self.processes.iter().map(|(pid, now)| {
+            let before = earlier.processes.get(pid).unwrap_or(&unknown);
+            let tasks = now.tasks.iter().map(|(task, ns)| {
+                // A smaller number is another task with the same id.
+                ns.checked_sub(before.tasks.get(task).copied().unwrap_or(0))
+                    .unwrap_or(*ns)
+            });
+            // User and system time are rounded down to the tick by themselves, before and after.
+            let ticks = now.own_ns.saturating_sub(before.own_ns + 2 * self.tick_ns);
+            let reaped = now.reaped_ns.saturating_sub(before.reaped_ns);
+            let known = ended.get(pid).copied().unwrap_or(0);
+            tasks.sum::<u64>().max(ticks) + reaped.saturating_sub(known)
+        });
+        used.sum()
+    }
+
+    /// The nearest process from `pid` upwards that is in `alive`; 1 where there is none.
+    fn reaper(&self, pid: u32, alive: &BTreeMap<u32, Times>) -> u32 {
+        std::iter::successors(Some(pid), |pid| {
+            self.processes.get(pid).map(|times| times.parent)
+        })
+        .take(64)
+        .find(|pid| alive.contains_key(pid))
+        .unwrap_or(1)
     }
 
     /// The same as CPUs: 1 is one CPU all the time. `None` when no time has passed.
@@ -141,7 +168,9 @@ struct Stat {
     parent: u32,
     /// Field 9.
     flags: u64,
-    /// Fields 16 and 17: user and system time of children waited for, clock ticks.
+    /// Fields 14 and 15: user and system time, ended threads too, clock ticks.
+    own_ticks: u64,
+    /// Fields 16 and 17: the same of children waited for, clock ticks.
     reaped_ticks: u64,
 }
 
@@ -152,12 +181,17 @@ impl Stat {
         let mut fields = fields.split(' ').skip(1);
         let parent = fields.next()?.parse().ok()?;
         let flags = fields.nth(4)?.parse().ok()?;
-        let user: u64 = fields.nth(6)?.parse().ok()?;
-        let system: u64 = fields.next()?.parse().ok()?;
+        let mut two = |skip: usize| -> Option<u64> {
+            let user: u64 = fields.nth(skip)?.parse().ok()?;
+            Some(user.saturating_add(fields.next()?.parse().ok()?))
+        };
+        let own_ticks = two(4)?;
+        let reaped_ticks = two(0)?;
         Some(Self {
             parent,
             flags,
-            reaped_ticks: user.saturating_add(system),
+            own_ticks,
+            reaped_ticks,
         })
     }
 }
@@ -189,20 +223,24 @@ fn number(name: &std::ffi::OsStr) -> Option<u32> {
 
 #[cfg(test)]
 impl TaskTimes {
-    /// Made-up times of processes with one task each.
+    /// Made-up times of processes with one task each, children of process 1.
     pub(super) fn of(at_ns: u64, processes: &[(u32, u64)]) -> Self {
         let times = |(pid, ns): &(u32, u64)| {
+            let tasks = BTreeMap::from([(*pid, *ns)]);
             (
                 *pid,
                 Times {
-                    tasks: BTreeMap::from([(*pid, *ns)]),
+                    tasks,
+                    own_ns: *ns,
                     reaped_ns: 0,
+                    parent: 1,
                 },
             )
         };
         Self {
             at_ns,
             processes: processes.iter().map(times).collect(),
+            tick_ns: 10,
         }
     }
 }
@@ -232,11 +270,35 @@ mod tests {
     }
 
     #[test]
+    fn one_that_nobody_waited_for_hides_nothing_of_another_family() {
+        // Process 3 ended under process 2, which keeps no times; process 1 waited for 400.
+        let mut before = TaskTimes::of(1_000, &[(1, 0), (2, 0), (3, 9_000)]);
+        let mut after = TaskTimes::of(2_000, &[(1, 0), (2, 0)]);
+        before.processes.get_mut(&3).unwrap().parent = 2;
+        after.processes.get_mut(&1).unwrap().reaped_ns = 400;
+        assert_eq!(after.used_since(&before), 400);
+    }
+
+    #[test]
+    fn a_thread_that_ended_is_in_its_process_and_its_past_is_not_new() {
+        let mut before = TaskTimes::of(1_000, &[(1, 0), (2, 500)]);
+        let mut after = TaskTimes::of(2_000, &[(1, 0), (2, 500)]);
+        after.processes.get_mut(&2).unwrap().own_ns = 500 + 300;
+        assert_eq!(after.used_since(&before), 280, "to two ticks");
+        // Idle, with 1,500 of ended threads behind it, it ends and is waited for.
+        before.processes.get_mut(&2).unwrap().own_ns = 2_000;
+        after.processes.remove(&2);
+        after.processes.get_mut(&1).unwrap().reaped_ns = 2_000;
+        assert_eq!(after.used_since(&before), 0);
+    }
+
+    #[test]
     fn names_with_parentheses_and_spaces() {
         let stat = "77 (a) b (c)) S 12 77 77 0 -1 2097216 1 2 3 4 5 6 70 80 20 0";
         let parsed = Stat {
             parent: 12,
             flags: 2_097_216,
+            own_ticks: 11,
             reaped_ticks: 150,
         };
         assert_eq!(Stat::parse(stat), Some(parsed));
@@ -277,7 +339,7 @@ mod tests {
             .unwrap();
         let foreign = TaskTimes::read(&BTreeSet::new()).unwrap();
         let ours = TaskTimes::read(&BTreeSet::from([std::process::id()])).unwrap();
-        assert!(foreign.processes[&child.id()].all_ns() > 0);
+        assert!(foreign.processes[&child.id()].tasks.values().sum::<u64>() > 0);
         assert!(!ours.processes.contains_key(&child.id()));
         drop(child.stdin.take());
         child.wait().unwrap();

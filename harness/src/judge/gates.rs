@@ -4,60 +4,50 @@ use wiretrial_contract::analysis::{Analysis, Comparison, Gate, Verdict};
 use wiretrial_contract::exit;
 use wiretrial_reports::number;
 
-/// The gate every paired campaign has: no case is shown to be worse by more than the margin. That
-/// is not to say that none is: the reason names the cases that were not decided.
+/// Verdicts of evidence that does not hold, the worst first.
+const BROKEN: [Verdict; 5] = [
+    Verdict::Invalid,
+    Verdict::AsymmetricFailures,
+    Verdict::Unstable,
+    Verdict::NotComparable,
+    Verdict::Incomplete,
+];
+
+/// The gate every paired campaign has: every case is judged, and none is shown to be worse by more
+/// than the margin. That is not to say that none is: the reason names the cases that were not
+/// decided, and those that are worse by less or without a margin.
 pub(super) fn no_regression(comparisons: &[Comparison], margin: Option<f64>) -> Gate {
-    let name = "no_regression".to_owned();
-    let Some(margin) = margin else {
-        let reason = "no margin is declared, so no case can be worse by more than it".into();
-        return Gate {
-            name,
-            passed: true,
-            reason,
-        };
-    };
-    let of = |wanted: &dyn Fn(Verdict) -> bool| -> Vec<&str> {
+    let of = |wanted: &dyn Fn(Verdict) -> bool| -> Option<String> {
         let cases = comparisons.iter().filter(|c| c.verdict.is_some_and(wanted));
-        cases.map(|comparison| comparison.case.as_str()).collect()
+        let names: Vec<&str> = cases.map(|comparison| comparison.case.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
     };
-    let worse = of(&|verdict| verdict == Verdict::RegressedWorthwhile);
-    let percent = number::margin(margin);
-    if !worse.is_empty() {
-        let reason = format!("worse by more than {percent}: {}", worse.join(", "));
-        return Gate {
-            name,
-            passed: false,
-            reason,
-        };
-    }
-    let open = of(&|verdict| {
-        !matches!(
-            verdict,
-            Verdict::Equivalent | Verdict::Improved | Verdict::ImprovedWorthwhile
-        )
-    });
-    let mut reason = format!("no case shown worse by more than {percent}");
-    if !open.is_empty() {
-        reason.push_str(&format!("; not excluded in {}", open.join(", ")));
-    }
-    Gate {
-        name,
-        passed: true,
+    let gate = |passed, reason| Gate {
+        name: "no_regression".into(),
+        passed,
         reason,
+    };
+    let beyond = margin.map_or_else(|| "a margin (none is declared)".into(), number::margin);
+    if let Some(cases) = of(&|verdict| verdict == Verdict::RegressedWorthwhile) {
+        return gate(false, format!("worse by more than {beyond}: {cases}"));
     }
+    if let Some(cases) = of(&|verdict| BROKEN.contains(&verdict)) {
+        return gate(false, format!("not judged: {cases}"));
+    }
+    let mut reason = format!("no case shown worse by more than {beyond}");
+    if let Some(cases) = of(&|verdict| verdict == Verdict::Regressed) {
+        reason.push_str(&format!("; worse by less: {cases}"));
+    }
+    if let Some(cases) = of(&|verdict| verdict == Verdict::Inconclusive) {
+        reason.push_str(&format!("; not excluded in {cases}"));
+    }
+    gate(true, reason)
 }
 
 /// Exit code of a judged campaign, with the sentence for it when it is not 0: evidence that does
 /// not hold goes before a gate that failed.
 #[must_use]
 pub fn exit_code(analysis: &Analysis) -> (u8, Option<String>) {
-    const BROKEN: [Verdict; 5] = [
-        Verdict::Invalid,
-        Verdict::AsymmetricFailures,
-        Verdict::Unstable,
-        Verdict::NotComparable,
-        Verdict::Incomplete,
-    ];
     let of = |verdict: &Verdict| {
         analysis
             .comparisons

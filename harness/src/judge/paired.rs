@@ -117,7 +117,9 @@ fn comparison(
             .margin
             .zip(noise)
             .and_then(|(margin, c)| power::pairs_needed(Scale::Ratio, margin, c.pair_sd))
-            .and_then(|pairs| u32::try_from(pairs).ok());
+            .and_then(|pairs| u32::try_from(pairs).ok())
+            // No more than there were: then it is not the number that was missing.
+            .filter(|pairs| *pairs > out.pairs);
         let mut guards = guards(plan, case, exhausted);
         // A value that is missing is not a small one.
         if !known {

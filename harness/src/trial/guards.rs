@@ -3,7 +3,8 @@
 
 use wiretrial_contract::control::SendMethod;
 use wiretrial_contract::plan::{Rule, Traffic};
-use wiretrial_contract::record::{Guard, GuardName};
+use wiretrial_contract::record::{Guard, GuardName, HostWindow};
+use wiretrial_contract::report::{GeneratorReport, GroupTally, ReceiverReport};
 
 /// What a guard may look at.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +29,51 @@ pub struct DesignView<'a> {
     pub clock_change_ns: i64,
     /// How well that is known, ns.
     pub clock_error_ns: u64,
+}
+
+/// What a trial's processes and host said, from which a guard's view is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Said<'a> {
+    /// The generator.
+    pub generator: &'a GeneratorReport,
+    /// Its tally of the trial's own group.
+    pub tally: Option<&'a GroupTally>,
+    /// The receiver, of which only its clocks are looked at.
+    pub receiver: &'a ReceiverReport,
+    /// The host.
+    pub window: &'a HostWindow,
+}
+
+impl<'a> DesignView<'a> {
+    /// The view of one trial; `binaries` are what each is, its hash as sealed, and as it said.
+    #[must_use]
+    pub fn of(
+        traffic: &'a Traffic,
+        rule: &'a Rule,
+        coupled: bool,
+        said: Said<'_>,
+        binaries: Vec<(String, String, String)>,
+    ) -> Self {
+        let Said {
+            generator,
+            tally,
+            receiver,
+            window,
+        } = said;
+        let (armed, end) = (receiver.clock_at_armed, receiver.clock_at_end);
+        Self {
+            traffic,
+            rule,
+            coupled,
+            offered_pps: tally.and_then(GroupTally::offered_pps),
+            sending: (generator.method, generator.batch, generator.senders),
+            binaries,
+            foreign_cpu_ns: window.foreign_cpu_ns,
+            window_ns: window.end.at_ns.saturating_sub(window.start.at_ns),
+            clock_change_ns: end.offset_ns.saturating_sub(armed.offset_ns),
+            clock_error_ns: end.error_ns.saturating_add(armed.error_ns),
+        }
+    }
 }
 
 /// Largest slew that is not a step: chrony and ntpd stay within 500 ppm of a second a second

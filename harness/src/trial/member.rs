@@ -8,7 +8,7 @@ use wiretrial_contract::record::{
 };
 use wiretrial_contract::report::{GeneratorReport, GroupTally, ReceiverReport};
 
-use super::guards::{self, DesignView};
+use super::guards::{self, DesignView, Said};
 use super::setting::{Job, Setting};
 use super::{backlog, ledger};
 use crate::campaign::slices;
@@ -152,29 +152,32 @@ impl Member {
                 .map_or_else(String::new, |p| p.hello().sha256.clone())
         };
         let arm = &setting.campaign.arms[self.arm].name;
-        guards::check(&DesignView {
-            traffic: &case.traffic,
-            rule: setting.rule,
-            coupled: setting.coupled(),
-            offered_pps: tally.and_then(GroupTally::offered_pps),
-            sending: (generator.method, generator.batch, generator.senders),
-            binaries: vec![
-                (
-                    "generator".into(),
-                    sealed.generator.sha256.clone(),
-                    shared.generator_sha256.clone().unwrap_or_default(),
-                ),
-                (
-                    format!("receiver of {arm}"),
-                    sealed.receivers[self.arm].sha256.clone(),
-                    said(&self.process),
-                ),
-            ],
-            foreign_cpu_ns: window.foreign_cpu_ns,
-            window_ns: window.end.at_ns.saturating_sub(window.start.at_ns),
-            clock_change_ns: report.clock_at_end.offset_ns - report.clock_at_armed.offset_ns,
-            clock_error_ns: report.clock_at_end.error_ns + report.clock_at_armed.error_ns,
-        })
+        let binaries = vec![
+            (
+                "generator".into(),
+                sealed.generator.sha256.clone(),
+                shared.generator_sha256.clone().unwrap_or_default(),
+            ),
+            (
+                format!("receiver of {arm}"),
+                sealed.receivers[self.arm].sha256.clone(),
+                said(&self.process),
+            ),
+        ];
+        let counts = Said {
+            generator,
+            tally,
+            receiver: report,
+            window,
+        };
+        let coupled = setting.coupled();
+        guards::check(&DesignView::of(
+            &case.traffic,
+            setting.rule,
+            coupled,
+            counts,
+            binaries,
+        ))
     }
 
     /// Whether the receiver and every sender ran on the CPU they were given, as read back by them.

@@ -303,16 +303,20 @@ pub(crate) fn signal(process: &std::process::Child, name: Signal) {
 }
 
 /// The report of a receiver by hand, and its orderly end.
-pub(crate) fn by_hand_report(process: &mut std::process::Child) -> ReceiverReport {
+/// The report and the exit code.
+pub(crate) fn by_hand_report(process: &mut std::process::Child) -> (ReceiverReport, i32) {
     let mut text = String::new();
     let out = process.stdout.as_mut().unwrap();
     out.read_to_string(&mut text).unwrap();
-    assert_eq!(process.wait().unwrap().code(), Some(0));
+    let code = process.wait().unwrap().code().unwrap();
     let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["schema"], "wiretrial.by-hand-receiver/1");
     assert_eq!(document["prepare"]["port"], 39053);
     assert_eq!(document["ready"]["interface"], "lo");
-    serde_json::from_value(document["report"].take()).unwrap()
+    (
+        serde_json::from_value(document["report"].take()).unwrap(),
+        code,
+    )
 }
 
 /// Runs `ip` in the namespace of the test.

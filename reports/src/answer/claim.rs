@@ -92,7 +92,7 @@ pub(crate) fn words(comparison: &Comparison, margin: Option<f64>) -> String {
         (Claim::Asymmetric, _) => "uneven voids".into(),
         (Claim::NoInterval, _) => "no interval".into(),
         (Claim::Open, _) => match comparison.pairs_needed {
-            Some(pairs) => format!("not decided, needs {pairs} pairs"),
+            Some(pairs) => format!("not decided ({pairs} pairs if same)"),
             None => Claim::Open.word().into(),
         },
         (Claim::Unsupported, _) => "unsupported".into(),

@@ -73,7 +73,7 @@ impl Phrase {
             }
             (Claim::Open, _) => {
                 let needs = comparison.pairs_needed.map_or_else(String::new, |pairs| {
-                    format!("; about {pairs} pairs would show sameness")
+                    format!("; if the arms are the same, about {pairs} pairs show it")
                 });
                 format!("not decided, spans 1; does not establish equivalence{needs}")
             }
@@ -179,6 +179,11 @@ fn reason(word: &str) -> Option<&'static str> {
         "replacements_exhausted" => "more pairs were voided than may be replaced",
         "wrong_result" => "an arm did wrong work",
         "not_positive" => "a cost was not above 0",
+        "unknown_value" => "a trial has no value of the metric",
+        "other_case_ended" => "another case ended the campaign",
+        "no_margin" => "no margin was declared",
+        "spans_no_difference" => "the interval spans 1",
+        "layout_sensitive" => "its layout alone moves the result",
         "voids_on_one_arm" => "the voids gather on one arm",
         "position_effect" => "the place in a pair moved the result",
         "order_adjustment" => "adjusting for order changes the verdict",
@@ -236,7 +241,7 @@ fn detected(members: &[&Comparison]) -> String {
 /// Why cases have no answer: what stands in the way, then the judge's reasons.
 fn why(claim: Claim, members: &[&Comparison]) -> String {
     let what = match claim {
-        Claim::NoInterval => "too few pairs for an interval",
+        Claim::NoInterval => "no interval",
         Claim::NotComparable => "not comparable",
         Claim::Unstable => "the result moved during the campaign by more than the margin",
         Claim::Incomplete => "not all planned pairs were run",
