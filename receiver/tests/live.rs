@@ -193,8 +193,9 @@ fn a_stamp_that_the_snap_length_cuts_is_foreign_and_truncated() {
                 sender.send(Class::Counted, 0, sequence);
             }
             bench::signal(&child, Signal::SIGTERM);
-            let report = bench::by_hand_report(&mut child);
+            let (report, code) = bench::by_hand_report(&mut child);
             assert_eq!((report.copies.foreign, report.truncated), (10, 10));
+            assert_eq!(code, 0, "no number was asked for");
             assert_eq!(report.copies.total(), 10);
             let pcap = report.pcap.unwrap();
             assert_eq!((pcap.received, pcap.dropped), (10, 0));
