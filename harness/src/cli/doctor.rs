@@ -163,9 +163,11 @@ fn look(
         }),
         Some(_) => {}
         None => findings.push(Finding {
-            weight: Weight::Limits,
-            text: "the CPU use of other programs cannot be read (no schedstat)".into(),
-            cure: "a kernel with CONFIG_SCHED_INFO shows it".into(),
+            weight: Weight::Weakens,
+            text: "the CPU use of other programs cannot be read (no schedstat, or a pid namespace)"
+                .into(),
+            cure: "use a kernel with CONFIG_SCHED_INFO, outside of containers with their own pids"
+                .into(),
         }),
     }
     if facts

@@ -991,8 +991,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         "foreign_cpu_unknown",
         "how much CPU other programs used during the trials is not known",
         "the kernel's schedstat of every task, which was missing",
-        "a kernel without CONFIG_SCHED_INFO, or hidden processes",
-        "read the intervals with care, or measure on another kernel",
+        "a kernel without CONFIG_SCHED_INFO, a pid namespace, or hidden processes",
+        "read the intervals with care, or measure on another kernel or outside of the namespace",
     ),
     entry(
         Limit,

@@ -40,7 +40,7 @@ struct Times {
 }
 
 impl TaskTimes {
-    /// Reads them. `None` when this kernel keeps no schedstat.
+    /// Reads them. `None` when this kernel keeps no schedstat or a pid namespace hides programs.
     #[must_use]
     pub fn read(ours: &BTreeSet<u32>) -> Option<Self> {
         // In a namespace of its own a process sees only the programs in there with it.
