@@ -1,4 +1,4 @@
-//! What an automated caller is told: the implicit gate, and the exit code of a judged campaign.
+//! What an automated caller is told: the campaign's verdict, the implicit gate and the exit code.
 
 use wiretrial_contract::analysis::{Analysis, Comparison, Gate, Verdict};
 use wiretrial_contract::exit;
@@ -12,6 +12,25 @@ const BROKEN: [Verdict; 5] = [
     Verdict::NotComparable,
     Verdict::Incomplete,
 ];
+
+/// Verdicts of evidence that holds, the worst first.
+const JUDGED: [Verdict; 6] = [
+    Verdict::RegressedWorthwhile,
+    Verdict::Regressed,
+    Verdict::Inconclusive,
+    Verdict::Equivalent,
+    Verdict::Improved,
+    Verdict::ImprovedWorthwhile,
+];
+
+/// The worst verdict of the comparisons that decide.
+pub(super) fn worst(comparisons: &[Comparison]) -> Option<Verdict> {
+    BROKEN.into_iter().chain(JUDGED).find(|worst| {
+        comparisons
+            .iter()
+            .any(|comparison| comparison.verdict == Some(*worst))
+    })
+}
 
 /// The gate every paired campaign has: every case is judged, and none is shown to be worse by more
 /// than the margin. That is not to say that none is: the reason names the cases that were not
@@ -77,4 +96,18 @@ pub fn exit_code(analysis: &Analysis) -> (u8, Option<String>) {
             Some(format!("gate {}: {}", gate.name, gate.reason)),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verdict_has_one_place_in_the_order() {
+        let order: Vec<Verdict> = BROKEN.into_iter().chain(JUDGED).collect();
+        assert_eq!(order.len(), Verdict::ALL.len());
+        for verdict in Verdict::ALL {
+            assert!(order.contains(&verdict), "{} has no place", verdict.name());
+        }
+    }
 }

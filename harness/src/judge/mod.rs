@@ -76,7 +76,7 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
         .iter()
         .flat_map(|case| loads::of_case(plan, case))
         .collect();
-    let verdict = paired::worst(&comparisons);
+    let verdict = gates::worst(&comparisons);
     let (class, class_reasons) = limits::class(plan, &cases);
     let mut analysis = Analysis {
         schema: ANALYSIS_SCHEMA.into(),

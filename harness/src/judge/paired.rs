@@ -27,28 +27,6 @@ pub(super) fn comparisons(
         .collect()
 }
 
-/// The worst verdict of the comparisons that decide.
-pub(super) fn worst(comparisons: &[Comparison]) -> Option<Verdict> {
-    const WORST_FIRST: [Verdict; 11] = [
-        Verdict::Invalid,
-        Verdict::Incomplete,
-        Verdict::AsymmetricFailures,
-        Verdict::Unstable,
-        Verdict::NotComparable,
-        Verdict::RegressedWorthwhile,
-        Verdict::Regressed,
-        Verdict::Inconclusive,
-        Verdict::Equivalent,
-        Verdict::Improved,
-        Verdict::ImprovedWorthwhile,
-    ];
-    WORST_FIRST.into_iter().find(|worst| {
-        comparisons
-            .iter()
-            .any(|comparison| comparison.verdict == Some(*worst))
-    })
-}
-
 fn comparison(
     plan: &Plan,
     case: &CaseRows<'_>,
