@@ -28,9 +28,6 @@ use crate::judge;
 use crate::run::{self, End};
 use crate::trial::setting::{Programs, Setting};
 
-/// Interface of the loopback topology.
-const LOOPBACK: &str = "lo";
-
 /// What a session is started with, besides the campaign.
 #[derive(Debug)]
 pub struct Options {
@@ -238,7 +235,7 @@ impl Session {
             rule: &rehearsal.rule,
             placement: &rehearsal.placement,
             programs,
-            interface: LOOPBACK,
+            interface: rehearsal.campaign.topology.kind.interface(),
             run_id: run_id ^ 1,
             seed: rehearsal.seed.0,
             began_ns: clock::monotonic_ns(),
@@ -291,7 +288,7 @@ impl Session {
             rule: &self.plan.rule,
             placement: &self.plan.placement,
             programs: &self.programs,
-            interface: LOOPBACK,
+            interface: self.plan.campaign.topology.kind.interface(),
             run_id: self.run_id,
             seed: self.plan.seed.0,
             began_ns: self.began_ns,

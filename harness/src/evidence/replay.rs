@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use wiretrial_contract::control::TopologyKind;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Arrangement, Plan, PlannedPair};
 use wiretrial_contract::record::{Guard, GuardName, Outcome, Phase, TrialRecord};
@@ -153,7 +152,7 @@ fn ran(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Fail
     if row.program_sha256.as_ref() != plan.binaries.get(&format!("receiver/{}", row.arm)) {
         return Err(wrong(row, "it ran another program than was sealed"));
     }
-    let coupled = matches!(plan.campaign.topology.kind, TopologyKind::Loopback);
+    let coupled = plan.campaign.topology.kind.coupled();
     let said = Said {
         generator,
         tally: Some(tally),

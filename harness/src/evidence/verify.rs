@@ -19,8 +19,6 @@ use crate::trial::ledger;
 use crate::trial::next::{Next, next};
 
 const RELATIVE: f64 = 1e-9;
-/// Interface of the loopback topology.
-const LOOPBACK: &str = "lo";
 
 /// What was recomputed and found equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +147,7 @@ fn check_ledgers(evidence: &Evidence) -> Result<usize, Failure> {
             )));
         };
         let kind = evidence.plan.campaign.topology.kind;
-        let again = ledger::of_trial(kind, LOOPBACK, sent, seen, window);
+        let again = ledger::of_trial(kind, kind.interface(), sent, seen, window);
         if again != *written {
             return Err(Failure::mismatch(format!(
                 "the ledger of row {} is not what its counts add up to: written {written:?}, \

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use wiretrial_contract::analysis::{Load, LoadVerdict, round12};
-use wiretrial_contract::control::TopologyKind;
 use wiretrial_contract::plan::{Arrangement, Plan};
 use wiretrial_contract::record::{Flag, Ledger, LedgerState, Share, Stage, TrialRecord};
 use wiretrial_contract::units::loss_ratio;
@@ -37,7 +36,7 @@ pub(super) fn unequal_work(case: &CaseRows<'_>) -> bool {
 /// its bounds, or the members' loads lie too far apart. The middle one, since a single stall of the
 /// host moves one pair, and what a capture does moves all of them.
 pub(super) fn coupled_limit(plan: &Plan, case: &CaseRows<'_>) -> bool {
-    if !coupled(plan) || case.pairs.is_empty() {
+    if !plan.campaign.topology.kind.coupled() || case.pairs.is_empty() {
         return false;
     }
     let Some(apart) = median(members_apart(case)) else {
@@ -72,10 +71,6 @@ pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
     Some(f64::midpoint(values[low], values[high]))
-}
-
-fn coupled(plan: &Plan) -> bool {
-    matches!(plan.campaign.topology.kind, TopologyKind::Loopback)
 }
 
 fn offered_pps(row: &TrialRecord) -> Option<f64> {
@@ -116,7 +111,7 @@ fn of_arm(plan: &Plan, case: &CaseRows<'_>, arm: usize) -> Load {
         .filter_map(|(row, blocks)| repeat(plan, case, row, blocks))
         .collect();
     let setting = Setting {
-        coupled: coupled(plan),
+        coupled: plan.campaign.topology.kind.coupled(),
         offered_tolerance: tolerance(plan),
         ..Setting::default()
     };

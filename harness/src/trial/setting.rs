@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use wiretrial_contract::control::{GroupName, TopologyKind};
+use wiretrial_contract::control::GroupName;
 use wiretrial_contract::plan::{Arrangement, Campaign, Case, Placement, PlannedPair, Rule};
 use wiretrial_contract::record::Phase;
 
@@ -78,6 +78,6 @@ impl Setting<'_> {
 
     /// Whether the sender does the kernel's receive work.
     pub(super) fn coupled(&self) -> bool {
-        matches!(self.campaign.topology.kind, TopologyKind::Loopback)
+        self.campaign.topology.kind.coupled()
     }
 }

@@ -94,6 +94,24 @@ pub enum TopologyKind {
     Loopback,
 }
 
+impl TopologyKind {
+    /// Whether the sender does the kernel's receive work: what a capture costs then slows it.
+    #[must_use]
+    pub const fn coupled(self) -> bool {
+        match self {
+            Self::Loopback => true,
+        }
+    }
+
+    /// Name of the interface that is captured on.
+    #[must_use]
+    pub const fn interface(self) -> &'static str {
+        match self {
+            Self::Loopback => "lo",
+        }
+    }
+}
+
 /// An agent's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentReply {
