@@ -161,7 +161,7 @@ fn check_group(prepare: &GeneratorPrepare, group: &Group) -> Result<(), Failure>
         )));
     }
     for (at, slice) in group.slices.iter().enumerate() {
-        if slice.packets == 0 || !matches!(slice.class, Class::Counted | Class::WarmUp) {
+        if slice.packets == 0 || slice.class == Class::Probe {
             return Err(Failure::usage(format!(
                 "{}: slice {at} must have packets, counted or warm-up",
                 name(&group.name)
@@ -221,6 +221,7 @@ pub(crate) mod tests {
     /// One group, one counted slice of 100 datagrams, 1,000 a second.
     pub(crate) fn prepare() -> GeneratorPrepare {
         GeneratorPrepare {
+            receive_thread: None,
             groups: vec![group("a", 40_000, 0)],
             rate_pps: 1_000,
             frame_size: 64,

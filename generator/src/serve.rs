@@ -208,7 +208,10 @@ fn say(out: &mut impl Write, message: &FromChild) -> Result<(), Failure> {
 
 fn name(message: &ToChild) -> &'static str {
     match message {
-        ToChild::PrepareReceiver(_) => "prepare of a receiver",
+        ToChild::PrepareReceiver(_) | ToChild::PrepareOutside(_) | ToChild::PreparePasses(_) => {
+            "prepare of a receiver"
+        }
+        ToChild::Pass(_) => "pass",
         ToChild::PrepareGenerator(_) => "prepare",
         ToChild::Probe => "probe",
         ToChild::Go => "go",

@@ -49,6 +49,7 @@ pub struct GroupCounts {
     accepted: Vec<u64>,
     warm_up_accepted: u64,
     probe_accepted: u64,
+    filler_accepted: u64,
     errors: BTreeMap<i32, u64>,
     send_calls: u64,
     short_calls: u64,
@@ -70,6 +71,7 @@ impl GroupCounts {
             accepted: vec![0; usize::from(flows)],
             warm_up_accepted: 0,
             probe_accepted: 0,
+            filler_accepted: 0,
             errors: BTreeMap::new(),
             send_calls: 0,
             short_calls: 0,
@@ -105,7 +107,8 @@ impl GroupCounts {
                 self.last_ns = Some(call.end_ns);
             }
             Class::WarmUp => self.warm_up_accepted += taken,
-            Class::Probe | Class::Filler => self.probe_accepted += taken,
+            Class::Probe => self.probe_accepted += taken,
+            Class::Filler => self.filler_accepted += taken,
         }
     }
 
@@ -122,6 +125,7 @@ impl GroupCounts {
         }
         self.warm_up_accepted += other.warm_up_accepted;
         self.probe_accepted += other.probe_accepted;
+        self.filler_accepted += other.filler_accepted;
         for (errno, count) in &other.errors {
             *self.errors.entry(*errno).or_default() += count;
         }
@@ -277,6 +281,8 @@ pub fn group(
         accepted: sum.accepted.iter().sum(),
         warm_up_accepted: sum.warm_up_accepted,
         probe_accepted: sum.probe_accepted,
+        filler_accepted: sum.filler_accepted,
+        receive_cpu_ns: None,
         errors: named(&sum.errors),
         send_calls: sum.send_calls,
         short_calls: sum.short_calls,

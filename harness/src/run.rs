@@ -1,7 +1,7 @@
 //! The loop: next pair, its trials, their rows on disk, until the plan is done.
 
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{Plan, PlannedPair};
+use wiretrial_contract::plan::{Plan, PlannedPair, Work};
 use wiretrial_contract::record::{GuardName, HostWindow, Outcome, Phase, TrialRecord};
 
 use crate::evidence::rows::Rows;
@@ -113,8 +113,13 @@ pub fn rehearse(
 pub fn rehearsal_plan(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     for case in &mut plan.campaign.cases {
-        case.traffic.duration_ns = REHEARSAL_NS.min(case.traffic.duration_ns);
-        case.traffic.warm_up_ns = 0;
+        match &mut case.work {
+            Work::Live(live) => {
+                live.traffic.duration_ns = REHEARSAL_NS.min(live.traffic.duration_ns);
+                live.traffic.warm_up_ns = 0;
+            }
+            Work::Passes(passes) => passes.passes = 1,
+        }
     }
     plan.pairs = (0..plan.campaign.cases.len())
         .flat_map(|case| (0..REHEARSALS).map(move |attempt| (case, attempt)))
@@ -163,11 +168,11 @@ fn ran(row: &TrialRecord) -> Result<(), Failure> {
 
 #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
 fn offered(plan: &Plan, row: &TrialRecord) -> Result<(), Failure> {
-    let Some(tally) = row.tally() else {
+    let (Some(tally), Some(intended_pps)) = (row.tally(), row.intended_pps) else {
         return Ok(());
     };
     let pps = tally.offered_pps().unwrap_or(0.0);
-    if pps >= REHEARSAL_OFFERED * row.intended_pps as f64 {
+    if pps >= REHEARSAL_OFFERED * intended_pps as f64 {
         return Ok(());
     }
     let advice = match row.host.as_ref().and_then(foreign_cpus) {
@@ -179,7 +184,7 @@ fn offered(plan: &Plan, row: &TrialRecord) -> Result<(), Failure> {
     };
     Err(Failure::host(format!(
         "rehearsal of case {}: {} was offered {pps:.0} of {} pps; {advice}",
-        row.case, row.arm, row.intended_pps
+        row.case, row.arm, intended_pps
     )))
 }
 

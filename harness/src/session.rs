@@ -104,6 +104,7 @@ impl Session {
             isolation,
             placement,
             binaries: binaries(&programs)?,
+            identities: BTreeMap::new(),
         });
         let bytes = pretty(&plan);
         let plan_sha256 = sha256(&bytes);
@@ -363,7 +364,7 @@ impl Opened {
         let senders = campaign
             .cases
             .iter()
-            .map(|case| case.traffic.senders)
+            .filter_map(|case| Some(case.live()?.traffic.senders))
             .max()
             .unwrap_or(1);
         let placement = choose_placement(&self.host.facts().cpus_allowed, senders);
@@ -373,6 +374,7 @@ impl Opened {
             Placement {
                 senders: Vec::new(),
                 receiver: None,
+                steering: None,
             }
         }
     }

@@ -6,8 +6,9 @@ use wiretrial::campaign::file::{identical_arms, parse};
 use wiretrial::campaign::keys::{KEYS, find};
 use wiretrial::campaign::overrides::Overrides;
 use wiretrial::campaign::{format, shipped, slices, text};
+use wiretrial_contract::control::CaptureSettings;
 use wiretrial_contract::exit;
-use wiretrial_contract::plan::Campaign;
+use wiretrial_contract::plan::{Campaign, Measured};
 
 const FORMAT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../campaigns/FORMAT.md");
 
@@ -24,6 +25,13 @@ fn set(assignments: &[&str]) -> Overrides {
 
 fn demo(overrides: &Overrides) -> Campaign {
     shipped::load("demo", overrides).expect("the demo is right")
+}
+
+fn capture(campaign: &Campaign, case: usize, arm: usize) -> &CaptureSettings {
+    match &campaign.cases[case].live().unwrap().receivers[arm].program {
+        Measured::BuiltIn { capture, .. } => capture,
+        Measured::Outside(_) => panic!("the built-in receiver"),
+    }
 }
 
 fn read(text: &str) -> Campaign {
@@ -63,10 +71,13 @@ fn the_demo_resolved() {
         "aa": false,
         "replacements": 2,
         "rest_ns": 100000000,
-        "foreign_cpu": 0.025
+        "foreign_cpu": 0.025,
+        "fail_on": "regressed_worthwhile",
+        "require_conclusion": false
       },
       "topology": {
         "kind": "loopback",
+        "receive_cpu": "sender",
         "family": "ipv4",
         "port": 39053
       },
@@ -81,81 +92,105 @@ fn the_demo_resolved() {
       "cases": [
         {
           "name": "20k",
-          "traffic": {
-            "rate_pps": 20000,
-            "frame_size": 64,
-            "duration_ns": 1000000000,
-            "warm_up_ns": 200000000,
-            "slice_ns": 50000000,
-            "flows": 1,
-            "senders": 1,
-            "method": "sendmmsg",
-            "batch": 1,
-            "max_burst": 20
-          },
-          "receivers": [
-            {
-              "capture": {
-                "buffer_bytes": 16777216,
-                "immediate": true,
-                "timeout_ns": 10000000,
-                "snaplen": 60,
-                "promiscuous": false
+          "work": {
+            "live": {
+              "traffic": {
+                "rate_pps": 20000,
+                "frame_size": 64,
+                "duration_ns": 1000000000,
+                "warm_up_ns": 200000000,
+                "slice_ns": 50000000,
+                "flows": 1,
+                "senders": 1,
+                "method": "sendmmsg",
+                "batch": 1,
+                "max_burst": 20
               },
-              "engine": "direct",
-              "drain_limit_ns": 2000000000
-            },
-            {
-              "capture": {
-                "buffer_bytes": 16777216,
-                "immediate": false,
-                "timeout_ns": 10000000,
-                "snaplen": 60,
-                "promiscuous": false
-              },
-              "engine": "direct",
-              "drain_limit_ns": 2000000000
+              "receivers": [
+                {
+                  "program": {
+                    "built_in": {
+                      "capture": {
+                        "buffer_bytes": 16777216,
+                        "immediate": true,
+                        "timeout_ns": 10000000,
+                        "snaplen": 60,
+                        "promiscuous": false
+                      },
+                      "engine": "direct"
+                    }
+                  },
+                  "drain_limit_ns": 2000000000
+                },
+                {
+                  "program": {
+                    "built_in": {
+                      "capture": {
+                        "buffer_bytes": 16777216,
+                        "immediate": false,
+                        "timeout_ns": 10000000,
+                        "snaplen": 60,
+                        "promiscuous": false
+                      },
+                      "engine": "direct"
+                    }
+                  },
+                  "drain_limit_ns": 2000000000
+                }
+              ]
             }
-          ]
+          }
         },
         {
           "name": "50k",
-          "traffic": {
-            "rate_pps": 50000,
-            "frame_size": 64,
-            "duration_ns": 1000000000,
-            "warm_up_ns": 200000000,
-            "slice_ns": 50000000,
-            "flows": 1,
-            "senders": 1,
-            "method": "sendmmsg",
-            "batch": 1,
-            "max_burst": 50
-          },
-          "receivers": [
-            {
-              "capture": {
-                "buffer_bytes": 16777216,
-                "immediate": true,
-                "timeout_ns": 10000000,
-                "snaplen": 60,
-                "promiscuous": false
+          "work": {
+            "live": {
+              "traffic": {
+                "rate_pps": 50000,
+                "frame_size": 64,
+                "duration_ns": 1000000000,
+                "warm_up_ns": 200000000,
+                "slice_ns": 50000000,
+                "flows": 1,
+                "senders": 1,
+                "method": "sendmmsg",
+                "batch": 1,
+                "max_burst": 50
               },
-              "engine": "direct",
-              "drain_limit_ns": 2000000000
-            },
-            {
-              "capture": {
-                "buffer_bytes": 16777216,
-                "immediate": false,
-                "timeout_ns": 10000000,
-                "snaplen": 60,
-                "promiscuous": false
-              },
-              "engine": "direct",
-              "drain_limit_ns": 2000000000
+              "receivers": [
+                {
+                  "program": {
+                    "built_in": {
+                      "capture": {
+                        "buffer_bytes": 16777216,
+                        "immediate": true,
+                        "timeout_ns": 10000000,
+                        "snaplen": 60,
+                        "promiscuous": false
+                      },
+                      "engine": "direct"
+                    }
+                  },
+                  "drain_limit_ns": 2000000000
+                },
+                {
+                  "program": {
+                    "built_in": {
+                      "capture": {
+                        "buffer_bytes": 16777216,
+                        "immediate": false,
+                        "timeout_ns": 10000000,
+                        "snaplen": 60,
+                        "promiscuous": false
+                      },
+                      "engine": "direct"
+                    }
+                  },
+                  "drain_limit_ns": 2000000000
+                }
+              ]
             }
-          ]
+          }
         }
       ]
     }
@@ -381,8 +416,8 @@ fn defaults_follow_other_keys() {
         assert_eq!(shown(&[assignment], path), value, "{assignment}: {path}");
     }
     let campaign = read(&format!("topology.family = \"ipv6\"\n{BASE}"));
-    assert_eq!(campaign.cases[0].traffic.frame_size, 84);
-    assert_eq!(campaign.cases[0].receivers[0].capture.snaplen, 80);
+    assert_eq!(campaign.cases[0].live().unwrap().traffic.frame_size, 84);
+    assert_eq!(capture(&campaign, 0, 0).snaplen, 80);
     assert_eq!(campaign.name, "x");
 }
 
@@ -417,8 +452,8 @@ fn sweeps_multiply_cases() {
         ]
     );
     let campaign = read(&two);
-    assert_eq!(campaign.cases[6].traffic.rate_pps, 50_000);
-    assert_eq!(campaign.cases[6].receivers[1].capture.buffer_bytes, 2 << 20);
+    assert_eq!(campaign.cases[6].live().unwrap().traffic.rate_pps, 50_000);
+    assert_eq!(capture(&campaign, 6, 1).buffer_bytes, 2 << 20);
 }
 
 #[test]
@@ -427,8 +462,11 @@ fn arms_that_are_alike_are_noticed_unless_wanted() {
     assert!(identical_arms(&demo(&set(&["receiver.immediate=true"]))));
     let floor = demo(&set(&["design.aa=true"]));
     assert!(!identical_arms(&floor));
-    assert_eq!(floor.cases[0].receivers[0], floor.cases[0].receivers[1]);
-    assert!(!floor.cases[0].receivers[0].capture.immediate);
+    assert_eq!(
+        floor.cases[0].live().unwrap().receivers[0],
+        floor.cases[0].live().unwrap().receivers[1]
+    );
+    assert!(!capture(&floor, 0, 0).immediate);
 }
 
 #[test]
@@ -438,7 +476,10 @@ fn quick_has_few_slices() {
         ..Overrides::default()
     });
     assert_eq!(quick.design.pairs, 6);
-    assert_eq!(slices::counted_blocks(&quick.cases[0].traffic), 4);
+    assert_eq!(
+        slices::counted_blocks(&quick.cases[0].live().unwrap().traffic),
+        4
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ use wiretrial::trial::setting::{Job, Program, Programs, Setting};
 use wiretrial_contract::analysis::{Analysis, LoadVerdict, Verdict};
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{LaunchOrder, Placement, Plan, Seed};
+use wiretrial_contract::plan::{LaunchOrder, Placement, Plan, Seed, Work};
 use wiretrial_contract::record::{LedgerState, Outcome, Phase, Share, Stage, Step, TrialRecord};
 
 const PLAN_SHA256: &str = "00";
@@ -31,7 +31,10 @@ fn plan(set: &[&str]) -> Plan {
     };
     let mut campaign = shipped::load("demo", &overrides).unwrap();
     for case in &mut campaign.cases {
-        case.traffic.warm_up_ns = 0;
+        let Work::Live(live) = &mut case.work else {
+            panic!("the demo sends packets")
+        };
+        live.traffic.warm_up_ns = 0;
     }
     let binaries = [
         ("generator", "g"),
@@ -44,9 +47,11 @@ fn plan(set: &[&str]) -> Plan {
         earlier_plans: Vec::new(),
         isolation: Isolation::Sandbox,
         placement: Placement {
+            steering: None,
             senders: vec![0],
             receiver: Some(1),
         },
+        identities: std::collections::BTreeMap::new(),
         binaries: binaries
             .map(|(role, hash)| (role.to_owned(), hash.to_owned()))
             .into(),

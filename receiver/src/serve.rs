@@ -148,6 +148,9 @@ impl Server {
             (ToChild::Stop(stop), Step::Armed) => self.stop(&stop.accepted),
             (ToChild::PrepareReceiver(_), step) => Err(out_of_order("prepare", step)),
             (ToChild::Stop(_), step) => Err(out_of_order("stop", step)),
+            (ToChild::PrepareOutside(_) | ToChild::PreparePasses(_) | ToChild::Pass(_), _) => {
+                Err(not_ours("prepare of a program"))
+            }
             (ToChild::PrepareGenerator(_), _) => Err(not_ours("prepare of a generator")),
             (ToChild::Probe, _) => Err(not_ours("probe")),
             (ToChild::Go, _) => Err(not_ours("go")),

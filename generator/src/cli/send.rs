@@ -265,6 +265,7 @@ fn prepare(arguments: &Arguments) -> Result<GeneratorPrepare, Failure> {
     };
     let payload = FrameSize(arguments.frame_size).payload(limits::family(&group));
     Ok(GeneratorPrepare {
+        receive_thread: None,
         rate_pps,
         frame_size: arguments.frame_size,
         // Too small a frame is refused with the others' sentence.

@@ -193,6 +193,7 @@ pub(crate) fn slice(start_ms: u64, packets: u64, class: Class) -> Slice {
 
 pub(crate) fn prepare(groups: Vec<Group>, rate_pps: u64) -> GeneratorPrepare {
     GeneratorPrepare {
+        receive_thread: None,
         groups,
         rate_pps,
         frame_size: 94,

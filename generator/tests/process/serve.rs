@@ -27,6 +27,7 @@ fn every_datagram_arrives_with_its_class_flow_and_number() {
     let sink = sink();
     let slices = vec![slice(0, 30, Class::WarmUp), slice(15, 101, Class::Counted)];
     let asked = GeneratorPrepare {
+        receive_thread: None,
         senders: 2,
         batch: 3,
         frame_size: 64,

@@ -2,20 +2,33 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::ReceiveCpu;
+use crate::plan::Workload;
+
 /// A metric of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Capture process and the kernel's share of capture.
+    /// Capture process and the kernel's share of capture, or its receive CPU.
     CaptureCostNsPerPacket,
-    /// CPU time of the capture process.
+    /// CPU time of the capture process; of a program that reads a file, less what starting it takes.
     ProcessCpuNsPerPacket,
+    /// Busy time of the kernel thread that receives; `receive-cpu = separate` only.
+    ReceiveCpuNsPerPacket,
     /// Time inside send calls to the arm's port less the control port's.
     CaptureKernelNsPerPacket,
     /// Time inside send calls to the arm's port.
     SendCallNsPerPacket,
+    /// Half of the packets reached the consumer within this time of their intended send.
+    LatencyP50Ns,
+    /// 99 % of the packets did.
+    LatencyP99Ns,
     /// Peak resident memory of the capture process.
     PeakRssBytes,
+    /// Instructions that the capture process executed, where a counter for them exists.
+    InstructionsPerPacket,
+    /// Bytes that the capture process took from its allocator; diagnostic trials only.
+    HeapBytesPerPacket,
     /// Time a unit of work; `file` and `command` workloads only.
     ElapsedNsPerUnit,
     /// Units of work a second; `file` and `command` workloads only.
@@ -35,26 +48,68 @@ pub enum Direction {
 }
 
 impl Metric {
-    /// All metrics, the default primary first.
-    pub const ALL: [Self; 8] = [
+    /// All metrics.
+    pub const ALL: [Self; 13] = [
         Self::CaptureCostNsPerPacket,
         Self::ProcessCpuNsPerPacket,
+        Self::ReceiveCpuNsPerPacket,
         Self::CaptureKernelNsPerPacket,
         Self::SendCallNsPerPacket,
+        Self::LatencyP50Ns,
+        Self::LatencyP99Ns,
         Self::PeakRssBytes,
+        Self::InstructionsPerPacket,
+        Self::HeapBytesPerPacket,
         Self::ElapsedNsPerUnit,
         Self::UnitsPerSecond,
         Self::MaxSustainedPps,
     ];
 
-    /// The metrics a trial at a fixed offered rate has, the default primary first.
-    pub const LIVE: [Self; 5] = [
-        Self::CaptureCostNsPerPacket,
-        Self::ProcessCpuNsPerPacket,
-        Self::CaptureKernelNsPerPacket,
-        Self::SendCallNsPerPacket,
-        Self::PeakRssBytes,
-    ];
+    /// The metrics of a campaign's trials, the default primary first.
+    #[must_use]
+    pub const fn of(workload: Workload, receive_cpu: ReceiveCpu) -> &'static [Self] {
+        match (workload, receive_cpu) {
+            (Workload::Live, ReceiveCpu::Sender) => &[
+                Self::CaptureCostNsPerPacket,
+                Self::ProcessCpuNsPerPacket,
+                Self::CaptureKernelNsPerPacket,
+                Self::SendCallNsPerPacket,
+                Self::LatencyP50Ns,
+                Self::LatencyP99Ns,
+                Self::PeakRssBytes,
+            ],
+            (Workload::Live, ReceiveCpu::Separate) => &[
+                Self::CaptureCostNsPerPacket,
+                Self::ProcessCpuNsPerPacket,
+                Self::ReceiveCpuNsPerPacket,
+                Self::SendCallNsPerPacket,
+                Self::LatencyP50Ns,
+                Self::LatencyP99Ns,
+                Self::PeakRssBytes,
+            ],
+            (Workload::File, _) => &[
+                Self::ProcessCpuNsPerPacket,
+                Self::ElapsedNsPerUnit,
+                Self::UnitsPerSecond,
+                Self::PeakRssBytes,
+            ],
+            (Workload::Command, _) => &[
+                Self::ElapsedNsPerUnit,
+                Self::ProcessCpuNsPerPacket,
+                Self::UnitsPerSecond,
+                Self::PeakRssBytes,
+            ],
+        }
+    }
+
+    /// Whether it is a length of the generator's schedule where packets are sent at a fixed rate.
+    #[must_use]
+    pub const fn is_the_generators_clock(self) -> bool {
+        matches!(
+            self,
+            Self::ElapsedNsPerUnit | Self::UnitsPerSecond | Self::MaxSustainedPps
+        )
+    }
 
     /// Its name in campaign files, rows and reports.
     #[must_use]
@@ -62,9 +117,14 @@ impl Metric {
         match self {
             Self::CaptureCostNsPerPacket => "capture-cost-ns-per-packet",
             Self::ProcessCpuNsPerPacket => "process-cpu-ns-per-packet",
+            Self::ReceiveCpuNsPerPacket => "receive-cpu-ns-per-packet",
             Self::CaptureKernelNsPerPacket => "capture-kernel-ns-per-packet",
             Self::SendCallNsPerPacket => "send-call-ns-per-packet",
+            Self::LatencyP50Ns => "latency-p50-ns",
+            Self::LatencyP99Ns => "latency-p99-ns",
             Self::PeakRssBytes => "peak-rss-bytes",
+            Self::InstructionsPerPacket => "instructions-per-packet",
+            Self::HeapBytesPerPacket => "heap-bytes-per-packet",
             Self::ElapsedNsPerUnit => "elapsed-ns-per-unit",
             Self::UnitsPerSecond => "units-per-second",
             Self::MaxSustainedPps => "max-sustained-pps",
@@ -76,10 +136,15 @@ impl Metric {
     pub const fn title(self) -> &'static str {
         match self {
             Self::CaptureCostNsPerPacket => "capture cost",
-            Self::ProcessCpuNsPerPacket => "capture process CPU",
+            Self::ProcessCpuNsPerPacket => "process CPU",
+            Self::ReceiveCpuNsPerPacket => "receive CPU",
             Self::CaptureKernelNsPerPacket => "capture's kernel share",
             Self::SendCallNsPerPacket => "send calls",
+            Self::LatencyP50Ns => "median latency",
+            Self::LatencyP99Ns => "p99 latency",
             Self::PeakRssBytes => "peak memory",
+            Self::InstructionsPerPacket => "instructions",
+            Self::HeapBytesPerPacket => "heap",
             Self::ElapsedNsPerUnit => "elapsed",
             Self::UnitsPerSecond => "units",
             Self::MaxSustainedPps => "sustained rate",
@@ -92,9 +157,13 @@ impl Metric {
         match self {
             Self::CaptureCostNsPerPacket
             | Self::ProcessCpuNsPerPacket
+            | Self::ReceiveCpuNsPerPacket
             | Self::CaptureKernelNsPerPacket
             | Self::SendCallNsPerPacket => "ns per packet",
+            Self::LatencyP50Ns | Self::LatencyP99Ns => "ns",
             Self::PeakRssBytes => "bytes",
+            Self::InstructionsPerPacket => "instructions per packet",
+            Self::HeapBytesPerPacket => "bytes per packet",
             Self::ElapsedNsPerUnit => "ns per unit",
             Self::UnitsPerSecond => "units per second",
             Self::MaxSustainedPps => "packets per second",
@@ -118,11 +187,19 @@ impl Metric {
                 "the sender's own path to the interface, the sink socket, start-up and drain"
             }
             Self::ProcessCpuNsPerPacket => "start-up, and all kernel work outside the process",
+            Self::ReceiveCpuNsPerPacket => {
+                "the capture process, the sender, and interrupts on the receiving CPU"
+            }
             Self::CaptureKernelNsPerPacket => {
                 "the capture process, wake-ups on another CPU, and what rejecting a packet costs every capture"
             }
             Self::SendCallNsPerPacket => "the capture process; it includes the sender's own path",
+            Self::LatencyP50Ns | Self::LatencyP99Ns => {
+                "packets that were lost; a late sender is in it, since it counts from the intended send"
+            }
             Self::PeakRssBytes => "the kernel's ring before it is touched",
+            Self::InstructionsPerPacket => "start-up, and the kernel",
+            Self::HeapBytesPerPacket => "start-up, and memory that is mapped and not allocated",
             Self::ElapsedNsPerUnit | Self::UnitsPerSecond => "nothing: start-up is in it",
             Self::MaxSustainedPps => "rates above the generator's ceiling",
         }

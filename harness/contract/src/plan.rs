@@ -6,17 +6,21 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::{CaptureSettings, Engine, Isolation, SendMethod, TopologyKind};
+use crate::control::{
+    CaptureSettings, Engine, Isolation, ReceiveCpu, SendMethod, Steering, TopologyKind,
+};
+use crate::identity::Identity;
 use crate::metric::Metric;
+use crate::program::ProgramSpec;
 use crate::units::Family;
 
 /// Schema of `plan.json`.
-pub const PLAN_SCHEMA: &str = "wiretrial.plan/1";
+pub const PLAN_SCHEMA: &str = "wiretrial.plan/2";
 
 /// A campaign with every default filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +39,55 @@ pub struct Campaign {
     pub arms: Vec<ArmSpec>,
     /// The cases, in the order of the file.
     pub cases: Vec<Case>,
+    /// Declared gates, beside the implicit one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateSpec>,
+}
+
+impl Campaign {
+    /// What every case of the campaign is made of.
+    ///
+    /// # Panics
+    ///
+    /// A campaign without cases, which the campaign file's checks refuse.
+    #[must_use]
+    pub fn workload(&self) -> Workload {
+        match &self.cases.first().expect("a campaign has a case").work {
+            Work::Live(_) => Workload::Live,
+            Work::Passes(passes) if passes.input.is_some() => Workload::File,
+            Work::Passes(_) => Workload::Command,
+        }
+    }
+
+    /// The metrics that its trials have, the default primary first.
+    #[must_use]
+    pub fn metrics(&self) -> &'static [Metric] {
+        Metric::of(self.workload(), self.topology.receive_cpu)
+    }
+}
+
+/// What a program is given to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Workload {
+    /// Packets on an interface.
+    Live,
+    /// A capture file to read.
+    File,
+    /// A command line.
+    Command,
+}
+
+impl Workload {
+    /// Its name in campaign files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::File => "file",
+            Self::Command => "command",
+        }
+    }
 }
 
 /// What a campaign gives.
@@ -64,6 +117,83 @@ pub struct Design {
     pub rest_ns: u64,
     /// Largest CPU use of other programs, in CPUs; above it a trial is voided.
     pub foreign_cpu: f64,
+    /// When the implicit gate `no_regression` fails.
+    pub fail_on: FailOn,
+    /// Whether a case that is not decided ends with exit code 4.
+    pub require_conclusion: bool,
+}
+
+/// When the implicit gate `no_regression` fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailOn {
+    /// A case is shown to be worse by more than the margin.
+    #[default]
+    RegressedWorthwhile,
+    /// A case is shown to be worse.
+    Regressed,
+    /// Never.
+    Never,
+}
+
+impl FailOn {
+    /// All of them, the default first.
+    pub const ALL: [Self; 3] = [Self::RegressedWorthwhile, Self::Regressed, Self::Never];
+
+    /// Its name in campaign files and on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RegressedWorthwhile => "regressed_worthwhile",
+            Self::Regressed => "regressed",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// A declared gate: in every case one of its conditions holds, or all of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GateSpec {
+    /// Its name, unique.
+    pub name: String,
+    /// Whether one condition is enough.
+    pub need: Need,
+    /// The conditions.
+    pub conditions: Vec<Condition>,
+}
+
+/// How many conditions of a gate must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// One.
+    Any,
+    /// Every one.
+    All,
+}
+
+/// A condition on one metric. It holds only where the interval shows it: a change on the decision
+/// interval's end, a value on the one-sided 95 % bound of the candidate's mean.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// The metric.
+    pub metric: Metric,
+    /// What must be shown of it.
+    pub test: Test,
+}
+
+/// What must be shown of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// The candidate is higher than the baseline by at least this ratio.
+    Up(f64),
+    /// The candidate is lower than the baseline by at least this ratio, below 1.
+    Down(f64),
+    /// The candidate's mean is at least this, in the metric's unit.
+    AtLeast(f64),
+    /// The candidate's mean is at most this, in the metric's unit.
+    AtMost(f64),
 }
 
 /// How the members of a pair share the time.
@@ -90,6 +220,8 @@ impl std::fmt::Display for Arrangement {
 pub struct Topology {
     /// The topology.
     pub kind: TopologyKind,
+    /// Which CPU does the kernel's receive work.
+    pub receive_cpu: ReceiveCpu,
     /// IP version.
     pub family: Family,
     /// First of three UDP ports: two arms and the control port.
@@ -100,11 +232,13 @@ impl Topology {
     /// Address that datagrams are sent to.
     #[must_use]
     pub const fn address(&self) -> IpAddr {
-        let TopologyKind::Loopback = self.kind;
-        match self.family {
-            Family::Ipv4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
-            Family::Ipv6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        }
+        self.kind.receiver_address(self.family)
+    }
+
+    /// Whether the sender does the kernel's receive work: what a capture costs then slows it.
+    #[must_use]
+    pub const fn coupled(&self) -> bool {
+        matches!(self.receive_cpu, ReceiveCpu::Sender)
     }
 
     /// Where the datagrams of arm `index` go; the control port counts as the arm after the last.
@@ -131,15 +265,100 @@ pub struct ArmSpec {
     pub name: String,
 }
 
-/// A named point: traffic and settings shared by the arms, and each arm's own receiver.
+/// A named point: what both arms are given, and each arm's own program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// Unique name, `[a-z0-9._/-]+`.
     pub name: String,
+    /// What is done.
+    pub work: Work,
+}
+
+impl Case {
+    /// Its traffic and receivers, when packets are sent.
+    #[must_use]
+    pub const fn live(&self) -> Option<&Live> {
+        match &self.work {
+            Work::Live(live) => Some(live),
+            Work::Passes(_) => None,
+        }
+    }
+
+    /// Its passes, when none are.
+    #[must_use]
+    pub const fn passes(&self) -> Option<&Passes> {
+        match &self.work {
+            Work::Live(_) => None,
+            Work::Passes(passes) => Some(passes),
+        }
+    }
+
+    /// Number of arms it has a program for.
+    #[must_use]
+    pub const fn arms(&self) -> usize {
+        match &self.work {
+            Work::Live(live) => live.receivers.len(),
+            Work::Passes(passes) => passes.programs.len(),
+        }
+    }
+}
+
+/// What is done in a case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Datagrams are sent and captured.
+    Live(Live),
+    /// Programs run over the same input again and again.
+    Passes(Passes),
+}
+
+/// Datagrams that are sent and captured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Live {
     /// What is sent.
     pub traffic: Traffic,
     /// The receiver of each arm, in the order of the arms.
     pub receivers: Vec<ReceiverSpec>,
+}
+
+/// Passes of programs over the same input, the arms' in drawn order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passes {
+    /// The capture file; none for command lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+    /// Passes an arm and pair.
+    pub passes: u32,
+    /// Longest pass, ns; a program that takes longer is ended and the trial fails.
+    pub limit_ns: u64,
+    /// The program of each arm, in the order of the arms.
+    pub programs: Vec<PassProgram>,
+}
+
+/// A capture file, by content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Its path as written in the campaign; its name alone when that was absolute.
+    pub file: String,
+    /// SHA-256 of its bytes; empty until a session has read it.
+    pub sha256: String,
+    /// Packets in it, counted by the harness.
+    pub units: u64,
+    /// Packets of the short input, which shows what starting costs.
+    pub short_units: u64,
+    /// SHA-256 of the short input's bytes.
+    pub short_sha256: String,
+}
+
+/// What reads the input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PassProgram {
+    /// The built-in receiver: frames are read and folded into a sum, without decoding.
+    RawFold,
+    /// A program of the user's.
+    Outside(ProgramSpec),
 }
 
 /// What is sent in a case.
@@ -167,15 +386,48 @@ pub struct Traffic {
     pub max_burst: u32,
 }
 
-/// A configuration of the built-in receiver.
+/// The receiver of one arm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiverSpec {
-    /// How it captures.
-    pub capture: CaptureSettings,
-    /// How frames travel.
-    pub engine: Engine,
+    /// What captures.
+    pub program: Measured,
     /// Longest drain, ns.
     pub drain_limit_ns: u64,
+}
+
+impl ReceiverSpec {
+    /// The capture's packet buffer timeout, ns; unknown for a program of the user's.
+    #[must_use]
+    pub const fn timeout_ns(&self) -> Option<u64> {
+        match &self.program {
+            Measured::BuiltIn { capture, .. } => Some(capture.timeout_ns),
+            Measured::Outside(_) => None,
+        }
+    }
+
+    /// The program of the user's, if it is one.
+    #[must_use]
+    pub const fn outside(&self) -> Option<&ProgramSpec> {
+        match &self.program {
+            Measured::BuiltIn { .. } => None,
+            Measured::Outside(program) => Some(program),
+        }
+    }
+}
+
+/// What captures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measured {
+    /// The built-in receiver.
+    BuiltIn {
+        /// How it captures.
+        capture: CaptureSettings,
+        /// How frames travel.
+        engine: Engine,
+    },
+    /// A program of the user's, started and watched by the built-in receiver.
+    Outside(ProgramSpec),
 }
 
 /// `plan.json`.
@@ -197,8 +449,11 @@ pub struct Plan {
     pub seed: Seed,
     /// How trials are separated from the host.
     pub isolation: Isolation,
-    /// SHA-256 of every executable, by role and arm: `harness`, `generator`, `receiver/baseline`.
+    /// SHA-256 of every executable, by role and arm: `harness`, `generator`, `receiver/baseline`, and
+    /// `program/baseline` where a program of the user's is measured.
     pub binaries: BTreeMap<String, String>,
+    /// What is measured in each arm, by its name.
+    pub identities: BTreeMap<String, Identity>,
     /// Where the processes run.
     pub placement: Placement,
     /// The decision rule's constants.
@@ -252,6 +507,9 @@ pub struct Placement {
     pub senders: Vec<u32>,
     /// Receivers; `None` when unpinned.
     pub receiver: Option<u32>,
+    /// How the kernel's receive work is kept off the senders' CPUs; `None` when it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steering: Option<Steering>,
 }
 
 /// Constants of the decision rule, so that a third party needs nothing else.

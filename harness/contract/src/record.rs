@@ -9,12 +9,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::control::{GroupName, ReceiverReady, TrialIdentity};
+use crate::control::{GroupName, Ready, ReceiverReady, TrialIdentity};
 use crate::plan::LaunchOrder;
-use crate::report::{GeneratorReport, GroupTally, ReceiverReport};
+use crate::report::{CountReport, GeneratorReport, GroupTally, PassReport, ReceiverReport};
 
 /// Schema of a row. The number changes when a reader of the old one would misread a row.
-pub const TRIAL_SCHEMA: &str = "wiretrial.trial/1";
+pub const TRIAL_SCHEMA: &str = "wiretrial.trial/2";
 
 /// When in a campaign a trial ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,12 +58,17 @@ pub struct TrialRecord {
     pub started_ns: u64,
     /// When its report was in, ns from the campaign's start.
     pub ended_ns: u64,
-    /// Intended rate, packets per second: a label.
-    pub intended_pps: u64,
-    /// SHA-256 of the program measured, as it said itself.
+    /// Intended rate, packets per second: a label; none where nothing is sent.
+    pub intended_pps: Option<u64>,
+    /// SHA-256 of the receiver, as it said itself.
+    pub receiver_sha256: Option<String>,
+    /// SHA-256 of the program measured, as hashed at its launch; the receiver's own when that is
+    /// what is measured.
     pub program_sha256: Option<String>,
+    /// SHA-256 of the generator, as it said itself.
+    pub generator_sha256: Option<String>,
     /// What the receiver got.
-    pub ready: Option<ReceiverReady>,
+    pub ready: Option<Ready>,
     /// What the generator counted; an interleaved pair's two rows hold the same one.
     pub generator: Option<GeneratorReport>,
     /// What was delivered.
@@ -98,7 +103,34 @@ impl TrialRecord {
     pub fn receiver(&self) -> Option<&ReceiverReport> {
         match self.delivery.as_ref()? {
             Delivery::Sequences(report) => Some(report),
-            Delivery::Count { .. } => None,
+            Delivery::Count(_) | Delivery::Passes(_) => None,
+        }
+    }
+
+    /// What a program of the user's counted.
+    #[must_use]
+    pub fn count(&self) -> Option<&CountReport> {
+        match self.delivery.as_ref()? {
+            Delivery::Count(report) => Some(report),
+            Delivery::Sequences(_) | Delivery::Passes(_) => None,
+        }
+    }
+
+    /// The passes.
+    #[must_use]
+    pub fn passes(&self) -> Option<&[PassReport]> {
+        match self.delivery.as_ref()? {
+            Delivery::Passes(passes) => Some(passes),
+            Delivery::Sequences(_) | Delivery::Count(_) => None,
+        }
+    }
+
+    /// What the receiver of a live trial got.
+    #[must_use]
+    pub fn capturing(&self) -> Option<&ReceiverReady> {
+        match self.ready.as_ref()? {
+            Ready::Receiver(ready) => Some(ready),
+            Ready::Passes(_) | Ready::Generator(_) => None,
         }
     }
 }
@@ -142,6 +174,8 @@ pub enum Step {
     Drain,
     /// Collect the reports.
     Report,
+    /// Run passes.
+    Pass,
 }
 
 impl fmt::Display for Step {
@@ -155,6 +189,7 @@ impl fmt::Display for Step {
             Self::Send => "send",
             Self::Drain => "drain",
             Self::Report => "report",
+            Self::Pass => "pass",
         })
     }
 }
@@ -166,14 +201,9 @@ pub enum Delivery {
     /// Every counted datagram by its number: the built-in receiver.
     Sequences(Box<ReceiverReport>),
     /// Only how many: a program of the user's.
-    Count {
-        /// Packets it says it processed.
-        processed: Option<u64>,
-        /// Packets it says it received.
-        received: Option<u64>,
-        /// Packets it says were dropped in its ring.
-        dropped: Option<u64>,
-    },
+    Count(Box<CountReport>),
+    /// What each pass over the input did, in the order in which they ran.
+    Passes(Vec<PassReport>),
 }
 
 /// A place where a packet can be lost, each with one counter.
@@ -257,6 +287,14 @@ pub struct Ledger {
     pub unique: u64,
     /// accepted - unique, exactly; negative only in an invalid ledger.
     pub lost: i64,
+    /// Fewest that may have been lost, where a program's counts leave that open: then `lost` is the
+    /// most, and `unique` the fewest delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_least: Option<u64>,
+    /// Packets that a program's ring took and that it never processed: its last block, for a program
+    /// that reads without a time limit. Not lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring_tail: Option<u64>,
     /// Copies that went in from armed to the end of the drain: accepted, warm-up and filler, and
     /// what came beside them (duplicate, stale, foreign, corrupt).
     pub copies_in: u64,
@@ -401,11 +439,15 @@ pub enum Flag {
     Detectable,
     /// Too few repeats, or losses in bursts, for the bound to mean what it says.
     LowInformation,
+    /// The program does not say how many packets it processed.
+    WorkUnproven,
+    /// Packets were left unread in the program's ring.
+    RingTail,
 }
 
 impl Flag {
     /// All flags.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Coupled,
         Self::FewSlices,
         Self::PlacementFree,
@@ -415,6 +457,8 @@ impl Flag {
         Self::MeanTypicalSplit,
         Self::Detectable,
         Self::LowInformation,
+        Self::WorkUnproven,
+        Self::RingTail,
     ];
 
     /// Its name in evidence.
@@ -430,6 +474,8 @@ impl Flag {
             Self::MeanTypicalSplit => "mean_typical_split",
             Self::Detectable => "detectable",
             Self::LowInformation => "low_information",
+            Self::WorkUnproven => "work_unproven",
+            Self::RingTail => "ring_tail",
         }
     }
 }
@@ -447,6 +493,12 @@ pub struct HostCounters {
     pub udp: BTreeMap<String, u64>,
     /// Drops of the control port's sink, where the kernel shows them.
     pub sink_dropped: Option<u64>,
+    /// Statistics of each link in the sender's namespace, where that is another one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sender_links: BTreeMap<String, BTreeMap<String, u64>>,
+    /// CPU time of the kernel thread that receives, ns, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_thread_ns: Option<u64>,
 }
 
 /// Counters around a trial, as read; deltas are taken where they are used, at each counter's width.

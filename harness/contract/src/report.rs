@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockPair;
-use crate::control::{Errors, GroupName, SendMethod};
+use crate::control::{Errors, GroupName, PassInput, SendMethod};
+use crate::program::Counts;
 
 /// Quantiles of a distribution of times, ns, from a histogram with three significant digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -80,6 +81,9 @@ pub struct GroupTally {
     pub warm_up_accepted: u64,
     /// Probe datagrams the kernel accepted.
     pub probe_accepted: u64,
+    /// Filler datagrams the kernel accepted.
+    #[serde(default)]
+    pub filler_accepted: u64,
     /// Refused datagrams of every class by errno name.
     pub errors: Errors,
     /// Send calls for counted datagrams.
@@ -92,6 +96,10 @@ pub struct GroupTally {
     pub stalled_calls: u64,
     /// Time inside them, ns; it is part of `send_call_ns`.
     pub stalled_ns: u64,
+    /// Busy time of the kernel thread that receives in the counted slices, ns: read before each
+    /// slice's first send call and before the next slice's. `None` where there is no such thread.
+    #[serde(default)]
+    pub receive_cpu_ns: Option<u64>,
     /// Measured sending time of counted datagrams, ns, summed over slices: for each slice from its
     /// first send call to its last, plus the time the first call's datagrams cover at the intended
     /// rate. A batch is sent when its last datagram is due, so the first call ends the time that
@@ -250,6 +258,87 @@ pub struct ReceiverReport {
     /// Datagrams the sink socket took off the network stack and dropped, where it counts them
     /// (`sk_drops`); printed, never part of a ledger.
     pub sink_dropped: Option<u64>,
+    /// From the intended send to the hand-over of first copies, where stamps are full and both
+    /// clocks are one.
+    #[serde(default)]
+    pub latency: Option<Quantiles>,
+    /// Bytes taken from the allocator from armed to the end of the drain; only by the receiver that
+    /// counts them.
+    #[serde(default)]
+    pub heap_bytes: Option<u64>,
+}
+
+/// How a CPU time was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuClock {
+    /// The clock of the process (clock_getcpuclockid(3)), exact.
+    Process,
+    /// The usage of a control group that holds the program and all it starts.
+    Cgroup,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ProgramEnd {
+    /// Its exit status.
+    pub status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Signals it was sent to end it, in order.
+    pub asked: Vec<String>,
+}
+
+/// A program of the user's in one live trial. Counts cover its whole life, CPU time the window from
+/// armed to the end of the drain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountReport {
+    /// What it said it counted.
+    pub counts: Counts,
+    /// CPU time, all threads, ns; and of everything it started, where a control group says so.
+    pub process_cpu_ns: Option<u64>,
+    /// How the CPU time was taken.
+    pub cpu_clock: CpuClock,
+    /// CPU time until it captured, ns.
+    pub start_up_cpu_ns: Option<u64>,
+    /// The highest resident memory of the process (VmHWM), bytes.
+    pub peak_rss_bytes: Option<u64>,
+    /// How it ended.
+    pub end: ProgramEnd,
+    /// From `stop` until nothing moved any more, ns.
+    pub drain_ns: u64,
+    /// Real time less monotonic time when armed.
+    pub clock_at_armed: ClockPair,
+    /// The same at the end of the drain.
+    pub clock_at_end: ClockPair,
+    /// Datagrams the sink socket dropped (`sk_drops`), over its whole life; printed, never a term.
+    pub sink_dropped: Option<u64>,
+}
+
+/// One pass of a program over its input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassReport {
+    /// Which input it read.
+    pub input: PassInput,
+    /// From its start to its end, ns.
+    pub elapsed_ns: u64,
+    /// CPU time, user and system, of the process and of all it waited for, ns.
+    pub cpu_ns: u64,
+    /// Units of work it says it did: packets it processed, or `units` of its work line.
+    pub units: Option<u64>,
+    /// Bytes in them, where it says so.
+    pub bytes: Option<u64>,
+    /// Errors it met, where it says so.
+    pub errors: Option<u64>,
+    /// `checksum` of its work line, or the sum over the frames.
+    pub checksum: Option<String>,
+    /// The highest resident memory, bytes; unknown where what started it had more.
+    pub peak_rss_bytes: Option<u64>,
+    /// SHA-256 of the executable, taken again before this pass; of the receiver where that itself
+    /// reads.
+    pub program_sha256: String,
+    /// Whether the program left processes behind, which were ended: their work is not in the times.
+    pub left_processes: bool,
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub(super) fn read(sinks: &[Sink]) -> HostCounters {
             .map(Sink::dropped)
             .reduce(|sum, next| Some(sum? + next?))
             .flatten(),
+        sender_links: BTreeMap::new(),
+        receive_thread_ns: None,
     }
 }
 

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use nix::unistd::geteuid;
 
 use wiretrial_contract::control::{
-    AgentAnswer, AgentAsk, AgentReply, AgentRequest, ChildError, Hello, Isolation, MAX_LINE,
+    AgentAnswer, AgentAsk, AgentReply, AgentRequest, ChildError, Hello, Isolation, MAX_LINE, Made,
     MakeTopology, PROTOCOL_RANGE, Reader, Role, TopologyKind, send,
 };
 use wiretrial_contract::record::HostFacts;
@@ -87,6 +87,7 @@ impl Agent {
             AgentAsk::Make(MakeTopology {
                 topology: TopologyKind::Loopback,
                 isolation,
+                ..
             }) => {
                 if let Some(made) = self.made {
                     return Err(format!(
@@ -95,8 +96,9 @@ impl Agent {
                 }
                 namespaces::make(isolation)?;
                 self.made = Some(isolation);
-                AgentAnswer::Made
+                AgentAnswer::Made(Made::default())
             }
+            AgentAsk::Make(_) => return Err("topology wire cannot be made yet".into()),
             AgentAsk::Sink { address } => {
                 let sink = Sink::bind(address)
                     .map_err(|error| format!("cannot bind the sink to {address}: {error}"))?;
@@ -154,6 +156,7 @@ fn hello() -> io::Result<Hello> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wiretrial_contract::control::ReceiveCpu;
 
     fn agent() -> Agent {
         Agent {
@@ -167,10 +170,14 @@ mod tests {
     fn namespaces_are_made_once() {
         let make = AgentAsk::Make(MakeTopology {
             topology: TopologyKind::Loopback,
+            receive_cpu: ReceiveCpu::Sender,
             isolation: Isolation::None,
         });
         let mut agent = agent();
-        assert_eq!(agent.answer(make.clone()), Ok(AgentAnswer::Made));
+        assert_eq!(
+            agent.answer(make.clone()),
+            Ok(AgentAnswer::Made(Made::default()))
+        );
         assert!(agent.answer(make).unwrap_err().contains("made already"));
     }
 

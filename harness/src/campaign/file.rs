@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{ArmSpec, Campaign, Case, Kind};
+use wiretrial_contract::plan::{ArmSpec, Campaign, Case, Kind, Live, Work};
 
 use super::keys::{self, Default as KeyDefault, Key, Level};
 use super::layers::{self, ArmLayer, CaseLayer, Entry, Layers, Place, Sweep};
@@ -66,8 +66,7 @@ pub fn parse(label: &str, text: &str, overrides: &Overrides) -> Result<Campaign,
             .collect();
         cases.push(Case {
             name: case.name.clone(),
-            traffic,
-            receivers,
+            work: Work::Live(Live { traffic, receivers }),
         });
     }
     let campaign = Campaign {
@@ -78,6 +77,7 @@ pub fn parse(label: &str, text: &str, overrides: &Overrides) -> Result<Campaign,
         topology,
         arms: PAIRED_ARMS.map(|name| ArmSpec { name: name.into() }).into(),
         cases,
+        gates: Vec::new(),
     };
     rules::check(&campaign)?;
     Ok(campaign)
@@ -88,10 +88,10 @@ pub fn parse(label: &str, text: &str, overrides: &Overrides) -> Result<Campaign,
 #[must_use]
 pub fn identical_arms(campaign: &Campaign) -> bool {
     !campaign.design.aa
-        && campaign
-            .cases
-            .iter()
-            .all(|case| case.receivers.windows(2).all(|pair| pair[0] == pair[1]))
+        && campaign.cases.iter().all(|case| match &case.work {
+            Work::Live(live) => live.receivers.windows(2).all(|pair| pair[0] == pair[1]),
+            Work::Passes(passes) => passes.programs.windows(2).all(|pair| pair[0] == pair[1]),
+        })
 }
 
 /// What no single layer can see: arms that do not exist, and keys that two layers claim.

@@ -5,7 +5,8 @@
 
 mod table;
 
-use wiretrial_contract::plan::{Campaign, Case, ReceiverSpec};
+use wiretrial_contract::control::CaptureSettings;
+use wiretrial_contract::plan::{Campaign, Case, Measured, ReceiverSpec, Traffic};
 use wiretrial_contract::units::{Bytes, Nanos};
 
 pub use table::KEYS;
@@ -14,6 +15,8 @@ use super::nearest::nearest;
 
 /// The version of the campaign files that this build reads.
 pub const SCHEMA: u64 = 1;
+/// The value of a key that does not apply.
+pub const NOT_HERE: &str = "-";
 
 /// A key of a campaign file.
 #[derive(Debug)]
@@ -208,8 +211,22 @@ impl At<'_> {
         &self.campaign.cases[self.case]
     }
 
-    fn receiver(&self) -> &ReceiverSpec {
-        &self.case().receivers[self.arm]
+    /// A value of the traffic; a dash where nothing is sent.
+    fn traffic(&self, show: impl FnOnce(&Traffic) -> String) -> String {
+        let live = self.case().live();
+        live.map_or_else(|| NOT_HERE.into(), |live| show(&live.traffic))
+    }
+
+    /// A value of the built-in receiver's capture; a dash where a program of the user's is measured.
+    fn capture(&self, show: impl FnOnce(&CaptureSettings) -> String) -> String {
+        match self.receiver().map(|receiver| &receiver.program) {
+            Some(Measured::BuiltIn { capture, .. }) => show(capture),
+            _ => NOT_HERE.into(),
+        }
+    }
+
+    fn receiver(&self) -> Option<&ReceiverSpec> {
+        self.case().live().map(|live| &live.receivers[self.arm])
     }
 }
 
@@ -217,6 +234,8 @@ impl At<'_> {
 mod tests {
     use super::super::value::Value;
     use super::*;
+    use wiretrial_contract::control::ReceiveCpu;
+    use wiretrial_contract::plan::Workload;
 
     #[test]
     fn paths_are_kebab_case_and_unique() {
@@ -261,7 +280,10 @@ mod tests {
     fn the_allowed_primaries_are_those_of_live_trials() {
         use wiretrial_contract::metric::{Metric, names};
         let primary = find("design.primary").unwrap();
-        assert_eq!(primary.range_text(), names(&Metric::LIVE));
+        assert_eq!(
+            primary.range_text(),
+            names(Metric::of(Workload::Live, ReceiveCpu::Sender))
+        );
     }
 
     #[test]

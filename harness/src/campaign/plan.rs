@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
+use wiretrial_contract::identity::Identity;
 use wiretrial_contract::plan::{Campaign, Design, PLAN_SCHEMA, Placement, Plan, Rule, Seed};
 use wiretrial_stats::bootstrap::RESAMPLES;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95};
@@ -26,6 +27,8 @@ pub struct Inputs {
     pub isolation: Isolation,
     /// SHA-256 of every executable, by role and arm.
     pub binaries: BTreeMap<String, String>,
+    /// What is measured in each arm, by its name.
+    pub identities: BTreeMap<String, Identity>,
     /// Where the processes run.
     pub placement: Placement,
 }
@@ -43,6 +46,7 @@ pub fn plan(inputs: Inputs) -> Plan {
         seed: inputs.seed,
         isolation: inputs.isolation,
         binaries: inputs.binaries,
+        identities: inputs.identities,
         placement: inputs.placement,
         rule: rule(&inputs.campaign.design),
         pairs: order::pairs(&inputs.campaign, inputs.seed.0),
@@ -102,7 +106,7 @@ pub fn check(plan: &Plan) -> Result<(), Failure> {
         && campaign
             .cases
             .iter()
-            .all(|case| case.receivers.len() == campaign.arms.len());
+            .all(|case| case.arms() == campaign.arms.len());
     if !shaped {
         return Err(Failure::mismatch(
             "the plan's campaign does not have two arms in every case",
@@ -152,9 +156,11 @@ mod tests {
             seed: Seed(seed),
             isolation: Isolation::Sandbox,
             binaries: BTreeMap::new(),
+            identities: BTreeMap::new(),
             placement: Placement {
                 senders: vec![0],
                 receiver: Some(1),
+                steering: None,
             },
         }
     }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use wiretrial_contract::control::{CaptureSettings, Engine, SendMethod, TopologyKind};
+use wiretrial_contract::control::{CaptureSettings, Engine, ReceiveCpu, SendMethod, TopologyKind};
 use wiretrial_contract::metric::Metric;
-use wiretrial_contract::plan::{Arrangement, Design, ReceiverSpec, Topology, Traffic};
+use wiretrial_contract::plan::{
+    Arrangement, Design, FailOn, Measured, ReceiverSpec, Topology, Traffic,
+};
 use wiretrial_contract::stamp::{COMPACT_LEN, Form};
 use wiretrial_contract::units::{Family, FrameSize};
 
@@ -91,12 +93,15 @@ pub(super) fn design(settings: &Settings) -> Design {
         rest_ns: settings.fixed("design.rest"),
         // A text without a share, `none`, is refused by the rules.
         foreign_cpu: settings.share("design.foreign-cpu").unwrap_or(0.0),
+        fail_on: FailOn::default(),
+        require_conclusion: false,
     }
 }
 
 pub(super) fn topology(settings: &Settings) -> Topology {
     Topology {
         kind: TopologyKind::Loopback,
+        receive_cpu: ReceiveCpu::Sender,
         family: if settings.fixed_word("topology.family") == "ipv6" {
             Family::Ipv6
         } else {
@@ -154,16 +159,18 @@ pub(super) fn traffic(arms: &[Settings], family: Family) -> Traffic {
 
 pub(super) fn receiver(settings: &Settings, family: Family, frame_size: u32) -> ReceiverSpec {
     ReceiverSpec {
-        capture: CaptureSettings {
-            buffer_bytes: settings.fixed("receiver.buffer-size"),
-            immediate: settings.switch("receiver.immediate"),
-            timeout_ns: settings.fixed("receiver.timeout"),
-            snaplen: settings
-                .number("receiver.snaplen")
-                .unwrap_or_else(|| stamped(family, frame_size)),
-            promiscuous: settings.switch("receiver.promiscuous"),
+        program: Measured::BuiltIn {
+            capture: CaptureSettings {
+                buffer_bytes: settings.fixed("receiver.buffer-size"),
+                immediate: settings.switch("receiver.immediate"),
+                timeout_ns: settings.fixed("receiver.timeout"),
+                snaplen: settings
+                    .number("receiver.snaplen")
+                    .unwrap_or_else(|| stamped(family, frame_size)),
+                promiscuous: settings.switch("receiver.promiscuous"),
+            },
+            engine: Engine::Direct,
         },
-        engine: Engine::Direct,
         drain_limit_ns: settings.fixed("receiver.drain-limit"),
     }
 }

@@ -1,9 +1,9 @@
 //! What the values of a campaign must be together. Each rule is one sentence: the key, its value,
 //! what it must be.
 
+use wiretrial_contract::control::CaptureSettings;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::metric::Metric;
-use wiretrial_contract::plan::{Campaign, Case, ReceiverSpec, Traffic};
+use wiretrial_contract::plan::{Campaign, Live, Measured, ReceiverSpec, Traffic, Workload};
 use wiretrial_contract::stamp::{COMPACT_LEN, Form, MAX_SEQUENCE};
 use wiretrial_contract::units::{Family, FrameSize, Nanos};
 
@@ -58,34 +58,44 @@ fn design(campaign: &Campaign) -> Result<(), String> {
         "design.foreign-cpu",
         design.foreign_cpu > 0.0 && design.foreign_cpu <= 1.0,
     )?;
-    if !Metric::LIVE.contains(&design.primary) {
+    let metrics = campaign.metrics();
+    if !metrics.contains(&design.primary) {
+        let why =
+            if campaign.workload() == Workload::Live && design.primary.is_the_generators_clock() {
+                "at a fixed offered rate that is the generator's clock"
+            } else {
+                "its trials do not have it"
+            };
         return Err(format!(
-            "design.primary is {}; at a fixed offered rate that is the generator's clock, \
-             choose {}",
+            "design.primary is {}; {why}, choose {}",
             design.primary,
-            wiretrial_contract::metric::names(&Metric::LIVE)
+            wiretrial_contract::metric::names(metrics)
         ));
     }
     Ok(())
 }
 
 fn case(campaign: &Campaign, index: usize) -> Result<(), String> {
-    let case = &campaign.cases[index];
-    let traffic = &case.traffic;
+    let Some(live) = campaign.cases[index].live() else {
+        return Ok(());
+    };
+    let traffic = &live.traffic;
     let family = campaign.topology.family;
     let allowed = |path: &str, arm: usize, fits: bool| allowed(campaign, path, index, arm, fits);
     allowed("traffic.rate-pps", 0, traffic.rate_pps >= 10)?;
     frame(traffic, family)?;
-    for (arm, receiver) in case.receivers.iter().enumerate() {
-        let timeout = receiver.capture.timeout_ns;
-        allowed(
-            "receiver.timeout",
-            arm,
-            timeout > 0 && timeout.is_multiple_of(MS),
-        )?;
-        snaplen(receiver, traffic, family)?;
+    for (arm, receiver) in live.receivers.iter().enumerate() {
+        if let Measured::BuiltIn { capture, .. } = &receiver.program {
+            let timeout = capture.timeout_ns;
+            allowed(
+                "receiver.timeout",
+                arm,
+                timeout > 0 && timeout.is_multiple_of(MS),
+            )?;
+            snaplen(capture, traffic, family)?;
+        }
     }
-    times(case)?;
+    times(live)?;
     if traffic.flows == 0 || !u32::from(traffic.flows).is_multiple_of(traffic.senders) {
         return Err(format!(
             "traffic.flows is {}; it must be a multiple of traffic.senders, which is {}",
@@ -131,24 +141,24 @@ fn frame(traffic: &Traffic, family: Family) -> Result<(), String> {
     ))
 }
 
-fn snaplen(receiver: &ReceiverSpec, traffic: &Traffic, family: Family) -> Result<(), String> {
+fn snaplen(capture: &CaptureSettings, traffic: &Traffic, family: Family) -> Result<(), String> {
     let needed = stamped(family, traffic.frame_size);
-    if receiver.capture.snaplen >= needed {
+    if capture.snaplen >= needed {
         return Ok(());
     }
     Err(format!(
         "receiver.snaplen is {}; it must be at least {needed}, \
          the headers and the stamp of a frame of {} bytes",
-        receiver.capture.snaplen, traffic.frame_size
+        capture.snaplen, traffic.frame_size
     ))
 }
 
-fn times(case: &Case) -> Result<(), String> {
-    let traffic = &case.traffic;
-    let timeout = case
+fn times(live: &Live) -> Result<(), String> {
+    let traffic = &live.traffic;
+    let timeout = live
         .receivers
         .iter()
-        .map(|receiver| receiver.capture.timeout_ns)
+        .filter_map(ReceiverSpec::timeout_ns)
         .max()
         .unwrap_or(0);
     let because = |times: u64| format!("{times} times receiver.timeout {}", Nanos(timeout));
@@ -257,7 +267,7 @@ mod tests {
                 return Ok(());
             };
             let work = (flows_a_sender * senders).max(senders * batch);
-            let groups = slices::draw(&campaign.cases[0].traffic, 3, seed, "case", 0);
+            let groups = slices::draw(&campaign.cases[0].live().unwrap().traffic, 3, seed, "case", 0);
             for slice in groups.iter().flatten() {
                 let least = if slice.class == Class::Counted { work } else { 1 };
                 prop_assert!(slice.packets >= least, "{} < {least}", slice.packets);

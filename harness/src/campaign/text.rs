@@ -92,7 +92,12 @@ pub fn full(campaign: &Campaign, seed: u64) -> String {
 
 fn trials(campaign: &Campaign) -> String {
     let pairs = u64::from(campaign.design.pairs) * count(campaign.cases.len());
-    let traffics = || campaign.cases.iter().map(|case| &case.traffic);
+    let traffics = || {
+        campaign
+            .cases
+            .iter()
+            .filter_map(|case| Some(&case.live()?.traffic))
+    };
     let shortest = traffics().map(|traffic| traffic.slice_ns).min();
     let longest = traffics().map(|traffic| traffic.slice_ns).max();
     let mut slices = Nanos(shortest.unwrap_or(0)).to_string();
@@ -128,7 +133,8 @@ impl Time {
             Arrangement::Sequential => (4, 2),
         };
         let over_cases = |time: fn(&Traffic) -> u64| -> u64 {
-            campaign.cases.iter().map(|case| time(&case.traffic)).sum()
+            let lives = campaign.cases.iter().filter_map(|case| case.live());
+            lives.map(|live| time(&live.traffic)).sum()
         };
         let pairs = u64::from(campaign.design.pairs);
         let around = AROUND_NS * trials + MEAN_GAP_NS + campaign.design.rest_ns;
@@ -206,6 +212,7 @@ mod tests {
     use super::super::overrides::Overrides;
     use super::super::shipped;
     use super::*;
+    use crate::trial::samples;
 
     fn demo(set: &[&str], quick: bool) -> Campaign {
         let overrides = Overrides {
@@ -255,7 +262,7 @@ mod tests {
         );
         assert_eq!(line(&campaign, "design.margin"), "3%");
         let mut mixed = campaign;
-        mixed.cases[0].receivers[1].capture.immediate = true;
+        samples::capture_mut(&mut mixed.cases[0], 1).immediate = true;
         assert_eq!(
             line(&mixed, "receiver.immediate"),
             "20k baseline: true, 20k candidate: true, 50k baseline: true, 50k candidate: false"

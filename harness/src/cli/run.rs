@@ -205,7 +205,7 @@ fn slices(plan: &Plan) -> Vec<String> {
         .campaign
         .cases
         .iter()
-        .map(|case| case.traffic.slice_ns)
+        .filter_map(|case| Some(case.live()?.traffic.slice_ns))
         .collect();
     lengths.dedup();
     match lengths[..] {

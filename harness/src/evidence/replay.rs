@@ -69,11 +69,9 @@ fn pair(
                 ),
             ));
         }
-        if row.intended_pps != case.traffic.rate_pps {
-            return Err(wrong(
-                row,
-                &format!("its case has {} pps", case.traffic.rate_pps),
-            ));
+        let intended_pps = case.live().map(|live| live.traffic.rate_pps);
+        if row.intended_pps != intended_pps {
+            return Err(wrong(row, &format!("its case has {intended_pps:?} pps")));
         }
     }
     match rows.get(arms.len()) {
@@ -137,7 +135,10 @@ fn ran(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Fail
             "it ran to its end without a ledger, or without being ready",
         ));
     }
-    let traffic = &plan.campaign.cases[planned.case as usize].traffic;
+    let Some(live) = plan.campaign.cases[planned.case as usize].live() else {
+        return Ok(());
+    };
+    let traffic = &live.traffic;
     let datagrams = slices::packets(traffic.rate_pps, traffic.duration_ns);
     if generator
         .groups
@@ -152,7 +153,7 @@ fn ran(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Fail
     if row.program_sha256.as_ref() != plan.binaries.get(&format!("receiver/{}", row.arm)) {
         return Err(wrong(row, "it ran another program than was sealed"));
     }
-    let coupled = plan.campaign.topology.kind.coupled();
+    let coupled = plan.campaign.topology.coupled();
     let said = Said {
         generator,
         tally: Some(tally),
@@ -189,7 +190,7 @@ mod tests {
     use super::*;
     use crate::trial::samples;
     use wiretrial_contract::control::TrialIdentity;
-    use wiretrial_contract::control::{GroupName, ReceiverReady};
+    use wiretrial_contract::control::{GroupName, Ready, ReceiverReady};
     use wiretrial_contract::record::HostWindow;
     use wiretrial_contract::report::GroupTally;
 
@@ -210,17 +211,18 @@ mod tests {
         let ready = ReceiverReady {
             interface: "lo".into(),
             addresses: Vec::new(),
-            link_type: "EN10MB".into(),
+            link_type: Some("EN10MB".into()),
             ring: None,
             filter: String::new(),
             cpus: vec![1],
+            program: None,
         };
         let mut host = HostWindow {
             foreign_cpu_ns: Some(0),
             ..HostWindow::default()
         };
         host.end.at_ns = 4_000_000_000;
-        let traffic = &plan.campaign.cases[0].traffic;
+        let traffic = &plan.campaign.cases[0].live().unwrap().traffic;
         let receiver = samples::receiver();
         let said = Said {
             generator: &generator,
@@ -235,7 +237,7 @@ mod tests {
                 order: planned.order,
                 guards: guards.clone(),
                 generator: Some(generator.clone()),
-                ready: Some(ready.clone()),
+                ready: Some(Ready::Receiver(ready.clone())),
                 host: Some(host.clone()),
                 ..samples::row(planned.pair)
             })
@@ -320,7 +322,7 @@ mod tests {
         });
         assert!(more.contains("was not to send"), "{more}");
         assert!(refused(|rows| rows[3].program_sha256 = None).contains("another program"));
-        assert!(refused(|rows| rows[3].intended_pps = 1).contains("its case has"));
+        assert!(refused(|rows| rows[3].intended_pps = Some(1)).contains("its case has"));
         assert!(refused(|rows| rows[3].phase = Phase::Rehearsal).contains("another phase"));
         assert!(refused(|rows| rows[3].identity = rows[2].identity).contains("another trial's"));
     }

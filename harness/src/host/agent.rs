@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use wiretrial_contract::control::{
-    AgentAnswer, AgentAsk, AgentReply, AgentRequest, ChildError, Hello, Isolation, MakeTopology,
-    Role, TopologyKind,
+    AgentAnswer, AgentAsk, AgentReply, AgentRequest, ChildError, Hello, Isolation, Made,
+    MakeTopology, ReceiveCpu, Role, TopologyKind,
 };
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::record::{HostCounters, HostFacts};
@@ -87,13 +87,19 @@ impl Agent {
     /// # Errors
     ///
     /// The agent's own sentence, or as [`Agent::ask`].
-    pub fn make(&mut self, topology: TopologyKind, isolation: Isolation) -> Result<(), Failure> {
+    pub fn make(
+        &mut self,
+        topology: TopologyKind,
+        receive_cpu: ReceiveCpu,
+        isolation: Isolation,
+    ) -> Result<Made, Failure> {
         let make = MakeTopology {
             topology,
             isolation,
+            receive_cpu,
         };
         match self.ask(AgentAsk::Make(make))? {
-            AgentAnswer::Made => Ok(()),
+            AgentAnswer::Made(made) => Ok(made),
             other => Err(unexpected("made", &other)),
         }
     }

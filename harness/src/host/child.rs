@@ -151,7 +151,11 @@ impl Process for LocalChild {
 /// What a child owes after it was told something; `None` when that changes nothing.
 fn due_after_sending(message: &ToChild) -> Option<&'static str> {
     match message {
-        ToChild::PrepareReceiver(_) | ToChild::PrepareGenerator(_) => Some("ready"),
+        ToChild::PrepareReceiver(_)
+        | ToChild::PrepareOutside(_)
+        | ToChild::PreparePasses(_)
+        | ToChild::PrepareGenerator(_) => Some("ready"),
+        ToChild::Pass(_) => Some("the end of a pass"),
         ToChild::Go | ToChild::Stop(_) => Some("done"),
         ToChild::Probe | ToChild::Beat | ToChild::Bye => None,
     }

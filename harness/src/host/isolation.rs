@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nix::unistd::geteuid;
 
-use wiretrial_contract::control::{Isolation, TopologyKind};
+use wiretrial_contract::control::{Isolation, ReceiveCpu, TopologyKind};
 use wiretrial_contract::failure::Failure;
 
 use super::agent::Agent;
@@ -113,7 +113,7 @@ impl Trial<'_> {
     /// An agent of its own for each attempt: a failed one may be in half of its namespaces.
     fn make(&self, isolation: Isolation) -> Result<Agent, Failure> {
         let mut agent = Agent::start(self.executable, Some(self.lock), self.interrupt.clone())?;
-        agent.make(TopologyKind::Loopback, isolation)?;
+        agent.make(TopologyKind::Loopback, ReceiveCpu::Sender, isolation)?;
         Ok(agent)
     }
 }

@@ -18,12 +18,14 @@ pub fn choose(allowed: &[u32], senders: u32) -> Placement {
         return Placement {
             senders: Vec::new(),
             receiver: None,
+            steering: None,
         };
     };
     let most = usize::try_from(senders.max(1)).unwrap_or(usize::MAX);
     Placement {
         senders: others.iter().copied().take(most).collect(),
         receiver: Some(*last),
+        steering: None,
     }
 }
 

@@ -2,8 +2,7 @@
 //! and how far it carries.
 
 use wiretrial_contract::analysis::{EvidenceClass, Limitation};
-use wiretrial_contract::control::TopologyKind;
-use wiretrial_contract::plan::{Arrangement, Campaign, Case, Plan};
+use wiretrial_contract::plan::{Arrangement, Campaign, Case, Measured, Plan, Workload};
 use wiretrial_contract::record::{Flag, Outcome, TrialRecord};
 use wiretrial_contract::report::GroupTally;
 use wiretrial_reports::number;
@@ -27,15 +26,17 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
             text,
         });
     };
-    let TopologyKind::Loopback = plan.campaign.topology.kind;
-    add(
-        "coupled",
-        "lo: the sender does the kernel's receive work".into(),
-    );
+    if plan.campaign.workload() == Workload::Live && plan.campaign.topology.coupled() {
+        let interface = plan.campaign.topology.kind.interface();
+        add(
+            "coupled",
+            format!("{interface}: the sender does the kernel's receive work"),
+        );
+    }
     add("one_host", "one host".into());
     let mut sizes: Vec<u32> = cases
         .iter()
-        .map(|case| case.case.traffic.frame_size)
+        .filter_map(|case| Some(case.case.live()?.traffic.frame_size))
         .collect();
     sizes.dedup();
     if let [size] = sizes[..] {
@@ -154,12 +155,12 @@ pub(super) fn class(plan: &Plan, cases: &[CaseRows<'_>]) -> (EvidenceClass, Vec<
         );
     }
     let planned = |case: &CaseRows<'_>| {
-        let traffic = &case.case.traffic;
-        u128::from(traffic.rate_pps) * u128::from(traffic.duration_ns) / 1_000_000_000
+        let traffic = &case.case.live()?.traffic;
+        Some(u128::from(traffic.rate_pps) * u128::from(traffic.duration_ns) / 1_000_000_000)
     };
     if let Some(few) = cases
         .iter()
-        .map(planned)
+        .filter_map(planned)
         .min()
         .filter(|n| *n < u128::from(SMOKE_PACKETS))
     {
@@ -178,9 +179,9 @@ pub(super) fn class(plan: &Plan, cases: &[CaseRows<'_>]) -> (EvidenceClass, Vec<
 }
 
 /// How a case's datagrams are sent, in words.
-pub(super) fn sending(case: &Case) -> String {
-    let traffic = &case.traffic;
-    format!(
+pub(super) fn sending(case: &Case) -> Option<String> {
+    let traffic = &case.live()?.traffic;
+    Some(format!(
         "{}: {} pps intended, {}-byte frames, {}, batch {}, {} sender(s), {} flow(s)",
         case.name,
         traffic.rate_pps,
@@ -189,23 +190,25 @@ pub(super) fn sending(case: &Case) -> String {
         traffic.batch,
         traffic.senders,
         traffic.flows
-    )
+    ))
 }
 
 /// What differs between the arms, one entry a setting and set of values.
 pub(super) fn treatment(campaign: &Campaign) -> Vec<String> {
     let mut all = Vec::new();
     for case in &campaign.cases {
-        let settings: Vec<_> = case
-            .receivers
-            .iter()
-            .map(|spec| {
+        let receivers = case.live().into_iter().flat_map(|live| &live.receivers);
+        let settings: Vec<_> = receivers
+            .filter_map(|spec| {
+                let Measured::BuiltIn { capture, .. } = &spec.program else {
+                    return None;
+                };
                 let serde_json::Value::Object(fields) =
-                    serde_json::to_value(&spec.capture).expect("plain fields")
+                    serde_json::to_value(capture).expect("plain fields")
                 else {
                     unreachable!("a struct is an object")
                 };
-                fields
+                Some(fields)
             })
             .collect();
         let [baseline, candidate] = &settings[..] else {
@@ -279,7 +282,7 @@ mod tests {
     fn treatment_names_what_differs_once() {
         let mut campaign = samples::plan().campaign;
         assert_eq!(treatment(&campaign), Vec::<String>::new());
-        campaign.cases[0].receivers[0].capture.immediate = true;
+        samples::capture_mut(&mut campaign.cases[0], 0).immediate = true;
         campaign.cases.push(campaign.cases[0].clone());
         assert_eq!(treatment(&campaign), ["immediate: true -> false"]);
     }
@@ -309,7 +312,9 @@ mod tests {
         loud.rule.foreign_cpu = 0.5;
         assert_eq!(class_of(&loud, &row, 10), EvidenceClass::Exploratory);
         let mut small = plan;
-        small.campaign.cases[0].traffic.duration_ns = 400_000_000;
+        samples::live_mut(&mut small.campaign.cases[0])
+            .traffic
+            .duration_ns = 400_000_000;
         assert_eq!(class_of(&small, &row, 10), EvidenceClass::Smoke);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use wiretrial_contract::analysis::{Load, LoadVerdict, round12};
-use wiretrial_contract::plan::{Arrangement, Plan};
+use wiretrial_contract::plan::{Arrangement, Live, Plan};
 use wiretrial_contract::record::{Flag, Ledger, LedgerState, Share, Stage, TrialRecord};
 use wiretrial_contract::units::loss_ratio;
 use wiretrial_stats::loss::{self, Lost, Repeat, Sender, Setting};
@@ -17,8 +17,11 @@ const UNEQUAL: f64 = 0.001;
 
 /// One load per arm.
 pub(super) fn of_case(plan: &Plan, case: &CaseRows<'_>) -> Vec<Load> {
+    let Some(live) = case.case.live() else {
+        return Vec::new();
+    };
     (0..plan.campaign.arms.len())
-        .map(|arm| of_arm(plan, case, arm))
+        .map(|arm| of_arm(plan, case, live, arm))
         .collect()
 }
 
@@ -36,7 +39,7 @@ pub(super) fn unequal_work(case: &CaseRows<'_>) -> bool {
 /// its bounds, or the members' loads lie too far apart. The middle one, since a single stall of the
 /// host moves one pair, and what a capture does moves all of them.
 pub(super) fn coupled_limit(plan: &Plan, case: &CaseRows<'_>) -> bool {
-    if !plan.campaign.topology.kind.coupled() || case.pairs.is_empty() {
+    if !plan.campaign.topology.coupled() || case.pairs.is_empty() {
         return false;
     }
     let Some(apart) = median(members_apart(case)) else {
@@ -78,7 +81,7 @@ fn offered_pps(row: &TrialRecord) -> Option<f64> {
 }
 
 fn offered_ratio(row: &TrialRecord) -> Option<f64> {
-    Some(offered_pps(row)? / float(row.intended_pps))
+    Some(offered_pps(row)? / float(row.intended_pps?))
 }
 
 #[derive(Default)]
@@ -101,17 +104,17 @@ impl Totals {
     }
 }
 
-fn of_arm(plan: &Plan, case: &CaseRows<'_>, arm: usize) -> Load {
+fn of_arm(plan: &Plan, case: &CaseRows<'_>, live: &Live, arm: usize) -> Load {
     let rows: Vec<&TrialRecord> = case.of_arm(arm).collect();
     let totals = Totals::of(rows.iter().copied());
     let blocks: Vec<Vec<(u64, u64)>> = rows.iter().map(|row| time_blocks(row)).collect();
     let repeats: Vec<Repeat<'_>> = rows
         .iter()
         .zip(&blocks)
-        .filter_map(|(row, blocks)| repeat(plan, case, row, blocks))
+        .filter_map(|(row, blocks)| repeat(plan, live, row, blocks))
         .collect();
     let setting = Setting {
-        coupled: plan.campaign.topology.kind.coupled(),
+        coupled: plan.campaign.topology.coupled(),
         offered_tolerance: tolerance(plan),
         ..Setting::default()
     };
@@ -121,7 +124,7 @@ fn of_arm(plan: &Plan, case: &CaseRows<'_>, arm: usize) -> Load {
         case: case.case.name.clone(),
         arm: plan.campaign.arms[arm].name.clone(),
         repeats: u32::try_from(rows.len()).unwrap_or(u32::MAX),
-        intended_pps: case.case.traffic.rate_pps,
+        intended_pps: live.traffic.rate_pps,
         offered_pps: offered(&rows),
         delivered_pps: if interleaved { None } else { delivered(&rows) },
         accepted: totals.accepted,
@@ -156,7 +159,7 @@ fn of_arm(plan: &Plan, case: &CaseRows<'_>, arm: usize) -> Load {
 
 fn repeat<'a>(
     plan: &Plan,
-    case: &CaseRows<'_>,
+    live: &Live,
     row: &TrialRecord,
     blocks: &'a [(u64, u64)],
 ) -> Option<Repeat<'a>> {
@@ -169,11 +172,11 @@ fn repeat<'a>(
         accepted: ledger.accepted,
         lost: Lost::Unique(ledger.unique),
         blocks,
-        intended_pps: float(row.intended_pps),
+        intended_pps: float(row.intended_pps?),
         offered_pps: offered_pps(row)?,
         sender: Sender {
             dropped: tally.planned.saturating_sub(tally.accepted),
-            burst_exceeded: generator.longest_burst > u64::from(case.case.traffic.max_burst),
+            burst_exceeded: generator.longest_burst > u64::from(live.traffic.max_burst),
             stretch_exceeded: float(generator.shifted_ns) > tolerance(plan) * scheduled,
         },
         backlog_grows: row.flags.contains(&Flag::BacklogGrows),

@@ -13,7 +13,19 @@ pub fn value(metric: Metric, row: &TrialRecord) -> Option<f64> {
         Metric::CaptureKernelNsPerPacket => kernel(row),
         Metric::CaptureCostNsPerPacket => Some(process(row)? + kernel(row)?),
         Metric::PeakRssBytes => row.receiver()?.peak_rss_bytes.map(float),
-        Metric::ElapsedNsPerUnit | Metric::UnitsPerSecond | Metric::MaxSustainedPps => None,
+        Metric::ReceiveCpuNsPerPacket => {
+            per(float(row.tally()?.receive_cpu_ns?), row.tally()?.accepted)
+        }
+        Metric::LatencyP50Ns => Some(float(row.receiver()?.latency?.p50_ns)),
+        Metric::LatencyP99Ns => Some(float(row.receiver()?.latency?.p99_ns)),
+        Metric::HeapBytesPerPacket => {
+            let report = row.receiver()?;
+            per(float(report.heap_bytes?), report.copies.unique)
+        }
+        Metric::InstructionsPerPacket
+        | Metric::ElapsedNsPerUnit
+        | Metric::UnitsPerSecond
+        | Metric::MaxSustainedPps => None,
     }
 }
 

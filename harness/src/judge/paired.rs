@@ -20,7 +20,8 @@ pub(super) fn comparisons(
     exhausted: Option<&str>,
 ) -> Vec<Comparison> {
     let primary = plan.campaign.design.primary;
-    let rest = Metric::LIVE.into_iter().filter(|metric| *metric != primary);
+    let metrics = plan.campaign.metrics().iter().copied();
+    let rest = metrics.filter(|metric| *metric != primary);
     std::iter::once(primary)
         .chain(rest)
         .map(|metric| comparison(plan, case, metric, exhausted))

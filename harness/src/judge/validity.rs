@@ -1,7 +1,6 @@
 //! Every identity and guard over all trials, each with both sides' numbers.
 
 use wiretrial_contract::analysis::Check;
-use wiretrial_contract::control::TopologyKind;
 use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::{GuardName, Ledger, TrialRecord};
 
@@ -110,7 +109,9 @@ fn guard(name: GuardName, rows: &[TrialRecord]) -> Option<Check> {
 /// The members' offered loads: a guard elsewhere, a limit on the comparison where the sender does
 /// the receive work.
 fn members(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<Check> {
-    let TopologyKind::Loopback = plan.campaign.topology.kind;
+    if !plan.campaign.topology.coupled() {
+        return None;
+    }
     let apart: Vec<f64> = cases.iter().flat_map(loads::members_apart).collect();
     let largest = apart.iter().copied().max_by(f64::total_cmp)?;
     let middle = loads::median(apart.clone())?;

@@ -16,7 +16,7 @@ pub fn grows(
     seen: &ReceiverReport,
 ) -> bool {
     let in_flight = u128::from(traffic.rate_pps)
-        * u128::from(receiver.capture.timeout_ns + SLACK_NS)
+        * u128::from(receiver.timeout_ns().unwrap_or(0) + SLACK_NS)
         / 1_000_000_000;
     let allowed = in_flight.max(u128::from(accepted / 1000));
     seen.owed_at_stop

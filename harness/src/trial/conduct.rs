@@ -11,7 +11,7 @@ use wiretrial_contract::control::{
     Role, SourcePorts, Stop, ToChild, TrialIdentity,
 };
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::Case;
+use wiretrial_contract::plan::{Measured, Traffic};
 use wiretrial_contract::record::{Outcome, Step, TrialRecord};
 use wiretrial_contract::report::GroupTally;
 use wiretrial_contract::stamp::Form;
@@ -294,7 +294,7 @@ impl<'a> Run<'a> {
                 .send(&ToChild::Stop(Stop { accepted }))?;
         }
         for i in 0..self.members.len() {
-            let drain = self.setting.case(self.job).receivers[self.members[i].arm].drain_limit_ns;
+            let drain = self.setting.live(self.job).receivers[self.members[i].arm].drain_limit_ns;
             match self.hear(i, Duration::from_nanos(drain) + STEP_SLACK)? {
                 FromChild::Done(_) => (),
                 other => return Err(self.unexpected(i, &other)),
@@ -368,12 +368,15 @@ impl<'a> Run<'a> {
     }
 
     fn scheduled_ns(&self) -> u64 {
-        scheduled_ns(&self.groups, self.setting.case(self.job).traffic.rate_pps)
+        scheduled_ns(&self.groups, self.setting.live(self.job).traffic.rate_pps)
     }
 
     fn receiver_prepare(&self, member: &Member) -> ReceiverPrepare {
-        let case = self.setting.case(self.job);
-        let spec = &case.receivers[member.arm];
+        let live = self.setting.live(self.job);
+        let spec = &live.receivers[member.arm];
+        let Measured::BuiltIn { capture, engine } = &spec.program else {
+            unreachable!("asked for the built-in receiver only")
+        };
         let name = self.setting.group_name(member.arm);
         let group = self
             .groups
@@ -386,25 +389,25 @@ impl<'a> Run<'a> {
             port: group.target.port(),
             source_ports: group.source_ports,
             identity: member.identity,
-            form: form(self.setting, case),
-            planned: slices::planned_per_flow(&group.slices, case.traffic.flows),
-            capture: spec.capture.clone(),
-            engine: spec.engine,
+            form: form(self.setting, &live.traffic),
+            planned: slices::planned_per_flow(&group.slices, live.traffic.flows),
+            capture: capture.clone(),
+            engine: *engine,
             drain_limit_ns: spec.drain_limit_ns,
-            quiet_ns: (2 * spec.capture.timeout_ns).max(200_000_000),
+            quiet_ns: (2 * capture.timeout_ns).max(200_000_000),
             deadline_ns: self.deadline_ns() + spec.drain_limit_ns,
             cpu: self.setting.placement.receiver,
         }
     }
 
     fn generator_prepare(&self) -> GeneratorPrepare {
-        let case = self.setting.case(self.job);
-        let traffic = &case.traffic;
+        let traffic = &self.setting.live(self.job).traffic;
         GeneratorPrepare {
+            receive_thread: None,
             groups: self.groups.clone(),
             rate_pps: traffic.rate_pps,
             frame_size: traffic.frame_size,
-            form: form(self.setting, case),
+            form: form(self.setting, traffic),
             method: traffic.method,
             batch: traffic.batch,
             senders: traffic.senders,
@@ -422,10 +425,10 @@ impl<'a> Run<'a> {
 
 /// The groups of a run: one a member, then the control port.
 fn groups(setting: &Setting<'_>, job: &Job<'_>, members: &[Member]) -> Vec<Group> {
-    let case = setting.case(job);
+    let (case, live) = (setting.case(job), setting.live(job));
     let count = members.len() + 1;
     let stretches = slices::draw(
-        &case.traffic,
+        &live.traffic,
         count,
         setting.seed,
         &case.name,
@@ -441,7 +444,7 @@ fn groups(setting: &Setting<'_>, job: &Job<'_>, members: &[Member]) -> Vec<Group
         .map(|((name, arm), slices)| Group {
             name,
             target: setting.campaign.topology.target(arm),
-            source_ports: source_ports(setting, job, arm, case.traffic.flows),
+            source_ports: source_ports(setting, job, arm, live.traffic.flows),
             identity: identity(setting, job, arm),
             slices,
         })
@@ -480,8 +483,8 @@ fn nonce(run_id: u64, trial: u64) -> u32 {
     u32::try_from(draw >> 32).expect("32 bits are left")
 }
 
-fn form(setting: &Setting<'_>, case: &Case) -> Form {
-    FrameSize(case.traffic.frame_size)
+fn form(setting: &Setting<'_>, traffic: &Traffic) -> Form {
+    FrameSize(traffic.frame_size)
         .payload(setting.campaign.topology.family)
         .and_then(Form::for_payload)
         .expect("the campaign file was checked")
@@ -502,7 +505,10 @@ fn unexpected(name: &str, message: &FromChild) -> Failure {
         FromChild::Seen => "seen",
         FromChild::Armed => "armed",
         FromChild::Done(_) => "done",
-        FromChild::GeneratorReport(_) | FromChild::ReceiverReport(_) => "report",
+        FromChild::GeneratorReport(_)
+        | FromChild::ReceiverReport(_)
+        | FromChild::CountReport(_)
+        | FromChild::PassReport(_) => "report",
         FromChild::Error(_) => "error",
     };
     Failure::evidence(format!("{name} said {kind} out of turn"))

@@ -15,7 +15,7 @@ use wiretrial_contract::report::{GroupTally, ReceiverReport};
 /// The ledger of one trial of the built-in receiver.
 #[must_use]
 pub fn of_trial(
-    topology: TopologyKind,
+    _topology: TopologyKind,
     interface: &str,
     sent: &GroupTally,
     seen: &ReceiverReport,
@@ -32,7 +32,6 @@ pub fn of_trial(
     ]);
     let copies_in = total(&[sent.accepted, sent.warm_up_accepted, beside]);
     let copies_delivered = copies.total();
-    let TopologyKind::Loopback = topology;
     let ring = seen.pcap.map(|pcap| pcap.dropped);
     // Behind its own ring nobody else's copies are; what is missing before it may lie in a counter
     // that the other arm and the control port share.
@@ -64,6 +63,8 @@ pub fn of_trial(
         accepted: sent.accepted,
         unique: copies.unique,
         lost,
+        lost_least: None,
+        ring_tail: None,
         copies_in,
         copies_delivered,
         // Stages this topology does not have are left out; a counter that could not be read is null.

@@ -1,8 +1,8 @@
 //! One member of a pair while it runs: what its processes have said so far, and the row they make.
 
-use wiretrial_contract::control::{ReceiverReady, TrialIdentity};
+use wiretrial_contract::control::{Ready, ReceiverReady, TrialIdentity};
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::Case;
+use wiretrial_contract::plan::Live;
 use wiretrial_contract::record::{
     Delivery, Flag, Guard, GuardName, HostWindow, Outcome, Step, TRIAL_SCHEMA, TrialRecord,
 };
@@ -81,7 +81,7 @@ impl Member {
         shared: &Shared,
         broken: Option<&Broken>,
     ) -> TrialRecord {
-        let case = setting.case(job);
+        let (case, live) = (setting.case(job), setting.live(job));
         let tally = self.tally(shared, setting);
         let ledger = match (tally, &self.report, &shared.window) {
             (Some(sent), Some(seen), Some(window)) => Some(ledger::of_trial(
@@ -94,7 +94,7 @@ impl Member {
             _ => None,
         };
         let guards = match broken {
-            None => self.guards(setting, case, shared, tally),
+            None => self.guards(setting, live, shared, tally),
             Some(broken) => interrupted(broken, self.arm).into_iter().collect(),
         };
         let outcome = match broken {
@@ -121,22 +121,24 @@ impl Member {
             outcome,
             started_ns: since(self.started_ns),
             ended_ns: since(shared.ended_ns),
-            intended_pps: case.traffic.rate_pps,
+            intended_pps: Some(live.traffic.rate_pps),
+            receiver_sha256: self.process.as_ref().map(|p| p.hello().sha256.clone()),
             program_sha256: self.process.as_ref().map(|p| p.hello().sha256.clone()),
-            ready: self.ready.clone(),
+            generator_sha256: shared.generator_sha256.clone(),
+            ready: self.ready.clone().map(Ready::Receiver),
             generator: shared.generator.clone(),
             delivery: self.report.clone().map(Delivery::Sequences),
             host: shared.window.clone(),
             ledger,
             guards,
-            flags: self.flags(setting, case, shared, tally),
+            flags: self.flags(setting, live, shared, tally),
         }
     }
 
     fn guards(
         &self,
         setting: &Setting<'_>,
-        case: &Case,
+        live: &Live,
         shared: &Shared,
         tally: Option<&GroupTally>,
     ) -> Vec<Guard> {
@@ -172,7 +174,7 @@ impl Member {
         };
         let coupled = setting.coupled();
         guards::check(&DesignView::of(
-            &case.traffic,
+            &live.traffic,
             setting.rule,
             coupled,
             counts,
@@ -197,7 +199,7 @@ impl Member {
     fn flags(
         &self,
         setting: &Setting<'_>,
-        case: &Case,
+        live: &Live,
         shared: &Shared,
         tally: Option<&GroupTally>,
     ) -> Vec<Flag> {
@@ -213,8 +215,8 @@ impl Member {
         }
         if let (Some(seen), Some(sent)) = (&self.report, tally)
             && backlog::grows(
-                &case.traffic,
-                &case.receivers[self.arm],
+                &live.traffic,
+                &live.receivers[self.arm],
                 sent.accepted,
                 seen,
             )

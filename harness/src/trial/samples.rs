@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use crate::campaign::plan::FOREIGN_CPU;
 use wiretrial_contract::clock::ClockPair;
 use wiretrial_contract::control::{
-    CaptureSettings, Engine, GroupName, Isolation, SendMethod, TopologyKind, TrialIdentity,
+    CaptureSettings, Engine, GroupName, Isolation, ReceiveCpu, SendMethod, TopologyKind,
+    TrialIdentity,
 };
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{
-    ArmSpec, Arrangement, Campaign, Case, Design, Kind, LaunchOrder, PLAN_SCHEMA, Placement, Plan,
-    ReceiverSpec, Rule, Seed, Topology, Traffic,
+    ArmSpec, Arrangement, Campaign, Case, Design, FailOn, Kind, LaunchOrder, Live, Measured,
+    PLAN_SCHEMA, Placement, Plan, ReceiverSpec, Rule, Seed, Topology, Traffic, Work,
 };
 use wiretrial_contract::record::{
     Delivery, Flag, HostWindow, Outcome, Phase, TRIAL_SCHEMA, TrialRecord,
@@ -41,14 +42,16 @@ pub(crate) fn rule() -> Rule {
 
 pub(crate) fn spec() -> ReceiverSpec {
     ReceiverSpec {
-        capture: CaptureSettings {
-            buffer_bytes: 16 << 20,
-            immediate: false,
-            timeout_ns: 10_000_000,
-            snaplen: 96,
-            promiscuous: false,
+        program: Measured::BuiltIn {
+            capture: CaptureSettings {
+                buffer_bytes: 16 << 20,
+                immediate: false,
+                timeout_ns: 10_000_000,
+                snaplen: 96,
+                promiscuous: false,
+            },
+            engine: Engine::Direct,
         },
-        engine: Engine::Direct,
         drain_limit_ns: 2_000_000_000,
     }
 }
@@ -62,6 +65,8 @@ pub(crate) fn tally() -> GroupTally {
         accepted_per_flow: vec![20_000],
         warm_up_accepted: 4_000,
         probe_accepted: 16,
+        filler_accepted: 0,
+        receive_cpu_ns: None,
         errors: BTreeMap::new(),
         send_calls: 20_000,
         short_calls: 0,
@@ -112,6 +117,8 @@ pub(crate) fn receiver() -> ReceiverReport {
             error_ns: 50,
         },
         sink_dropped: None,
+        latency: None,
+        heap_bytes: None,
     }
 }
 
@@ -142,8 +149,10 @@ pub(crate) fn row(pair: u64) -> TrialRecord {
         outcome: Outcome::Ok,
         started_ns: 0,
         ended_ns: 1,
-        intended_pps: 20_000,
+        intended_pps: Some(20_000),
+        receiver_sha256: Some("aa".into()),
         program_sha256: Some("aa".into()),
+        generator_sha256: Some("bb".into()),
         ready: None,
         generator: None,
         delivery: Some(Delivery::Sequences(Box::new(receiver()))),
@@ -174,12 +183,30 @@ pub(crate) fn generator(groups: Vec<GroupTally>) -> GeneratorReport {
     }
 }
 
+/// The live work of a case, to change it.
+pub(crate) fn live_mut(case: &mut Case) -> &mut Live {
+    match &mut case.work {
+        Work::Live(live) => live,
+        Work::Passes(_) => panic!("the sample's cases are live"),
+    }
+}
+
+/// The capture settings of one arm of a case, to change them.
+pub(crate) fn capture_mut(case: &mut Case, arm: usize) -> &mut CaptureSettings {
+    match &mut live_mut(case).receivers[arm].program {
+        Measured::BuiltIn { capture, .. } => capture,
+        Measured::Outside(_) => panic!("the sample's receivers are built in"),
+    }
+}
+
 /// A sealed plan with the demo's first case and six pairs.
 pub(crate) fn plan() -> Plan {
     let case = Case {
         name: "20k".into(),
-        traffic: traffic(),
-        receivers: vec![spec(), spec()],
+        work: Work::Live(Live {
+            traffic: traffic(),
+            receivers: vec![spec(), spec()],
+        }),
     };
     let campaign = Campaign {
         name: "sample".into(),
@@ -194,9 +221,12 @@ pub(crate) fn plan() -> Plan {
             replacements: 2,
             rest_ns: 0,
             foreign_cpu: FOREIGN_CPU,
+            fail_on: FailOn::default(),
+            require_conclusion: false,
         },
         topology: Topology {
             kind: TopologyKind::Loopback,
+            receive_cpu: ReceiveCpu::Sender,
             family: Family::Ipv4,
             port: 39053,
         },
@@ -204,6 +234,7 @@ pub(crate) fn plan() -> Plan {
             .map(|name| ArmSpec { name: name.into() })
             .to_vec(),
         cases: vec![case],
+        gates: Vec::new(),
     };
     let seed = Seed(0x5eed);
     Plan {
@@ -218,9 +249,11 @@ pub(crate) fn plan() -> Plan {
         seed,
         isolation: Isolation::Sandbox,
         binaries: BTreeMap::new(),
+        identities: BTreeMap::new(),
         placement: Placement {
             senders: vec![0],
             receiver: Some(1),
+            steering: None,
         },
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use wiretrial_contract::control::GroupName;
-use wiretrial_contract::plan::{Arrangement, Campaign, Case, Placement, PlannedPair, Rule};
+use wiretrial_contract::plan::{Arrangement, Campaign, Case, Live, Placement, PlannedPair, Rule};
 use wiretrial_contract::record::Phase;
 
 /// What stays the same over a campaign.
@@ -68,6 +68,15 @@ impl Setting<'_> {
         &self.campaign.cases[job.planned.case as usize]
     }
 
+    /// The live work of a job's case.
+    ///
+    /// # Panics
+    ///
+    /// A case of another kind, which nobody gives to the steps of a live pair.
+    pub(super) fn live(&self, job: &Job<'_>) -> &Live {
+        self.case(job).live().expect("the case sends packets")
+    }
+
     pub(super) fn group_name(&self, arm: usize) -> GroupName {
         GroupName::Arm(self.campaign.arms[arm].name.clone())
     }
@@ -78,6 +87,6 @@ impl Setting<'_> {
 
     /// Whether the sender does the kernel's receive work.
     pub(super) fn coupled(&self) -> bool {
-        self.campaign.topology.kind.coupled()
+        self.campaign.topology.coupled()
     }
 }

@@ -155,7 +155,8 @@ impl FakeProcess {
         FromChild::Ready(Ready::Receiver(ReceiverReady {
             interface: prepare.interface.clone(),
             addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
-            link_type: "EN10MB".into(),
+            link_type: Some("EN10MB".into()),
+            program: None,
             ring: None,
             filter: String::new(),
             cpus: vec![1],
@@ -185,6 +186,9 @@ impl Process for FakeProcess {
                     Ok(FromChild::Armed)
                 });
                 "prepare"
+            }
+            ToChild::PrepareOutside(_) | ToChild::PreparePasses(_) | ToChild::Pass(_) => {
+                panic!("no campaign here asks for it")
             }
             ToChild::PrepareGenerator(prepare) => {
                 self.generator = Some(prepare.clone());
@@ -246,7 +250,10 @@ impl Process for FakeProcess {
                 FromChild::Seen => "seen",
                 FromChild::Armed => "armed",
                 FromChild::Done(_) => "done",
-                FromChild::GeneratorReport(_) | FromChild::ReceiverReport(_) => "report",
+                FromChild::GeneratorReport(_)
+                | FromChild::ReceiverReport(_)
+                | FromChild::CountReport(_)
+                | FromChild::PassReport(_) => "report",
                 FromChild::Error(_) => "error",
             };
             self.log
@@ -290,6 +297,8 @@ fn sent(prepare: &GeneratorPrepare) -> FromChild {
             accepted_per_flow: vec![planned],
             warm_up_accepted: warm_up(group),
             probe_accepted: 16,
+            filler_accepted: 0,
+            receive_cpu_ns: None,
             errors: [].into(),
             send_calls: planned,
             short_calls: 0,
@@ -329,6 +338,8 @@ fn seen(unique: u64, dropped: u64, cheap: bool) -> ReceiverReport {
         ..Copies::default()
     };
     ReceiverReport {
+        latency: None,
+        heap_bytes: None,
         copies,
         unique_per_flow: vec![unique],
         reordered: 0,

@@ -300,6 +300,8 @@ impl Direct {
             clock_at_armed: armed,
             clock_at_end: end,
             sink_dropped: self.sink.dropped(),
+            latency: None,
+            heap_bytes: None,
         }
     }
 

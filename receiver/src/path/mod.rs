@@ -88,11 +88,12 @@ pub fn open(prepare: &ReceiverPrepare) -> Result<Opened, Failure> {
     let ready = ReceiverReady {
         addresses: addresses(&prepare.interface),
         interface: prepare.interface.clone(),
-        link_type: live.link_type().to_string(),
+        link_type: Some(live.link_type().to_string()),
         ring,
         filter,
         cpus: process::cpus()
             .map_err(|error| Failure::host(format!("cannot read the allowed cpus: {error}")))?,
+        program: None,
     };
     Ok(Opened { live, sink, ready })
 }

@@ -266,10 +266,15 @@ fn why(claim: Claim, members: &[&Comparison]) -> String {
 const fn noun(metric: Metric) -> &'static str {
     match metric {
         Metric::CaptureCostNsPerPacket => "capture cost per packet",
-        Metric::ProcessCpuNsPerPacket => "capture process CPU per packet",
+        Metric::ProcessCpuNsPerPacket => "process CPU per packet",
+        Metric::ReceiveCpuNsPerPacket => "receive CPU per packet",
         Metric::CaptureKernelNsPerPacket => "kernel share of capture per packet",
         Metric::SendCallNsPerPacket => "send call time per packet",
+        Metric::LatencyP50Ns => "median latency",
+        Metric::LatencyP99Ns => "p99 latency",
         Metric::PeakRssBytes => "peak memory",
+        Metric::InstructionsPerPacket => "instructions per packet",
+        Metric::HeapBytesPerPacket => "heap bytes per packet",
         Metric::ElapsedNsPerUnit => "elapsed time per unit",
         Metric::UnitsPerSecond => "rate of units",
         Metric::MaxSustainedPps => "sustained rate",

@@ -115,9 +115,13 @@ const fn csv_unit(metric: Metric) -> &'static str {
     match metric {
         Metric::CaptureCostNsPerPacket
         | Metric::ProcessCpuNsPerPacket
+        | Metric::ReceiveCpuNsPerPacket
         | Metric::CaptureKernelNsPerPacket
         | Metric::SendCallNsPerPacket => "ns_per_packet",
+        Metric::LatencyP50Ns | Metric::LatencyP99Ns => "ns",
         Metric::PeakRssBytes => "bytes",
+        Metric::InstructionsPerPacket => "instructions_per_packet",
+        Metric::HeapBytesPerPacket => "bytes_per_packet",
         Metric::ElapsedNsPerUnit => "ns_per_unit",
         Metric::UnitsPerSecond => "units_per_second",
         Metric::MaxSustainedPps => "pps",

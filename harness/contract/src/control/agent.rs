@@ -1,7 +1,7 @@
 //! Requests to an agent and its answers.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::child::{ChildError, Hello};
 use super::line::{LineError, Message, quote, typed};
 use crate::record::{HostCounters, HostFacts};
+use crate::units::Family;
 
 /// A request to an agent; `id` comes back with the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,6 +85,8 @@ pub struct MakeTopology {
     pub topology: TopologyKind,
     /// How it is isolated.
     pub isolation: Isolation,
+    /// Which CPU does the kernel's receive work.
+    pub receive_cpu: ReceiveCpu,
 }
 
 /// Where a trial runs.
@@ -92,14 +95,20 @@ pub struct MakeTopology {
 pub enum TopologyKind {
     /// Generator and receiver on one loopback interface.
     Loopback,
+    /// Two private namespaces joined by a pair of virtual Ethernet interfaces (veth(4)).
+    Wire,
 }
 
 impl TopologyKind {
-    /// Whether the sender does the kernel's receive work: what a capture costs then slows it.
+    /// All topologies.
+    pub const ALL: [Self; 2] = [Self::Loopback, Self::Wire];
+
+    /// Its name in campaign files.
     #[must_use]
-    pub const fn coupled(self) -> bool {
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Loopback => true,
+            Self::Loopback => "loopback",
+            Self::Wire => "wire",
         }
     }
 
@@ -108,8 +117,99 @@ impl TopologyKind {
     pub const fn interface(self) -> &'static str {
         match self {
             Self::Loopback => "lo",
+            Self::Wire => "wtr0",
         }
     }
+
+    /// Name of the sender's interface, in its own namespace; none where it is the receiver's.
+    #[must_use]
+    pub const fn sender_interface(self) -> Option<&'static str> {
+        match self {
+            Self::Loopback => None,
+            Self::Wire => Some("wts0"),
+        }
+    }
+
+    /// Address of the interface that is captured on. Wires use the networks for benchmarking (RFC
+    /// 2544 appendix C.2.2, 198.18.0.0/15) and a unique local one (RFC 4193).
+    #[must_use]
+    pub const fn receiver_address(self, family: Family) -> IpAddr {
+        match (self, family) {
+            (Self::Loopback, Family::Ipv4) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            (Self::Loopback, Family::Ipv6) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            (Self::Wire, Family::Ipv4) => IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2)),
+            (Self::Wire, Family::Ipv6) => {
+                IpAddr::V6(Ipv6Addr::new(0xfd57, 0x7274, 0, 0, 0, 0, 0, 2))
+            }
+        }
+    }
+
+    /// Address of the sender's interface.
+    #[must_use]
+    pub const fn sender_address(self, family: Family) -> IpAddr {
+        match (self, family) {
+            (Self::Loopback, _) => self.receiver_address(family),
+            (Self::Wire, Family::Ipv4) => IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)),
+            (Self::Wire, Family::Ipv6) => {
+                IpAddr::V6(Ipv6Addr::new(0xfd57, 0x7274, 0, 0, 0, 0, 0, 1))
+            }
+        }
+    }
+}
+
+/// Which CPU does the kernel's receive work: softirq, taps, copy to the ring, wake-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiveCpu {
+    /// The sender's, inside its send calls.
+    Sender,
+    /// Another one, as behind a network card.
+    Separate,
+}
+
+impl ReceiveCpu {
+    /// Its name in campaign files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Separate => "separate",
+        }
+    }
+}
+
+/// What keeps the kernel's receive work off the senders' CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Steering {
+    /// A kernel thread polls the interface (`/sys/class/net/IF/threaded`); its CPU time is exact.
+    ThreadedNapi,
+    /// Receive packet steering to a CPU (`/sys/class/net/IF/queues/rx-0/rps_cpus`); its CPU time is
+    /// not known.
+    Rps,
+}
+
+impl Steering {
+    /// Its name in evidence.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ThreadedNapi => "threaded_napi",
+            Self::Rps => "rps",
+        }
+    }
+}
+
+/// What a topology came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Made {
+    /// Descriptor of the agent that holds the sender's network namespace; none where it is the
+    /// agent's own.
+    pub sender_namespace: Option<i32>,
+    /// What keeps the receive work off the senders' CPUs.
+    pub steering: Option<Steering>,
+    /// The kernel thread that does it, as the agent sees it; threaded NAPI only.
+    pub receive_thread: Option<u32>,
 }
 
 /// An agent's answer.
@@ -128,7 +228,7 @@ pub enum AgentAnswer {
     /// First line.
     Hello(Hello),
     /// The topology stands; children enter the namespaces of this process.
-    Made,
+    Made(Made),
     /// The sink is bound.
     Sink,
     /// Facts by name.

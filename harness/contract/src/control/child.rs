@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::line::{LineError, Message, quote, typed};
-use crate::report::{GeneratorReport, ReceiverReport, RingGeometry};
+use crate::program::ProgramSpec;
+use crate::report::{CountReport, GeneratorReport, PassReport, ReceiverReport, RingGeometry};
 use crate::stamp::{Class, Form};
 use crate::units::Family;
 
@@ -146,6 +147,88 @@ pub struct ReceiverPrepare {
     pub cpu: Option<u32>,
 }
 
+/// `prepare` for a receiver that is to start and watch a program of the user's; protocol 2.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutsidePrepare {
+    /// Interface the program captures on.
+    pub interface: String,
+    /// IP version of the datagrams.
+    pub family: Family,
+    /// UDP port the datagrams are sent to.
+    pub port: u16,
+    /// Their source ports; part of the filter.
+    pub source_ports: SourcePorts,
+    /// Datagrams that will be sent, probes apart: what `{packets}` stands for.
+    pub packets: u64,
+    /// What is started.
+    pub program: Executable,
+    /// Longest drain after `stop`, ns.
+    pub drain_limit_ns: u64,
+    /// Quiet time that ends a drain, ns.
+    pub quiet_ns: u64,
+    /// The receiver ends by itself this long after `prepare`, ns.
+    pub deadline_ns: u64,
+    /// CPU to pin the program to; left out when unpinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+}
+
+/// `prepare` for a receiver that is to run passes over an input; protocol 2.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PassesPrepare {
+    /// What runs.
+    pub passes: PassWork,
+    /// The capture file; none for command lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Its first packets as a file of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_file: Option<String>,
+    /// Packets in the file and in the short one: what `{packets}` stands for.
+    pub packets: [u64; 2],
+    /// Longest pass, ns.
+    pub limit_ns: u64,
+    /// The receiver ends by itself this long after `prepare`, ns.
+    pub deadline_ns: u64,
+    /// CPU to pin to; left out when unpinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+}
+
+/// What runs in a pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PassWork {
+    /// The receiver itself reads the file and folds frames into a sum.
+    RawFold,
+    /// A program, started anew for each pass.
+    Outside(Executable),
+}
+
+/// A program of the user's with the file to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Executable {
+    /// Where the executable is: what `{binary}` stands for.
+    pub path: String,
+    /// SHA-256 it was sealed with; another one is not started.
+    pub sha256: String,
+    /// How it is started, stopped and counted.
+    pub spec: ProgramSpec,
+}
+
+/// Which input a pass reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PassInput {
+    /// All of it.
+    Whole,
+    /// The first packets, to see what starting costs.
+    Short,
+}
+
 /// What a group of datagrams is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -226,6 +309,10 @@ pub struct GeneratorPrepare {
     /// CPUs to pin the senders to, in turn; left out when unpinned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
+    /// Kernel thread that receives, whose CPU time is read at the edges of slices; left out where
+    /// there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_thread: Option<u32>,
     /// Targets allowed beyond private, link-local and benchmarking networks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_targets: Vec<IpAddr>,
@@ -237,8 +324,19 @@ pub struct GeneratorPrepare {
 pub enum Ready {
     /// A receiver is capturing.
     Receiver(ReceiverReady),
+    /// A receiver is ready to run passes.
+    Passes(PassesReady),
     /// A generator has its sockets.
     Generator(GeneratorReady),
+}
+
+/// What a receiver that runs passes got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassesReady {
+    /// CPUs the passes may run on, read back.
+    pub cpus: Vec<u32>,
+    /// SHA-256 of the executable; none when the receiver itself is what runs.
+    pub program_sha256: Option<String>,
 }
 
 /// What a receiver got.
@@ -248,14 +346,31 @@ pub struct ReceiverReady {
     pub interface: String,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// Link type, by libpcap's name without the DLT_ prefix.
-    pub link_type: String,
+    /// Link type, by libpcap's name without the DLT_ prefix; unknown for a program of the user's.
+    pub link_type: Option<String>,
     /// The ring as the kernel made it, or `None` when it could not be read.
     pub ring: Option<RingGeometry>,
     /// The filter in force.
     pub filter: String,
     /// CPUs the process may run on, read back.
     pub cpus: Vec<u32>,
+    /// The program of the user's, when one is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramReady>,
+}
+
+/// A program of the user's that is running.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramReady {
+    /// SHA-256 of the executable, taken again right before this launch; none when the receiver
+    /// itself is what runs.
+    pub sha256: Option<String>,
+    /// Its process id; none before the first pass.
+    pub pid: Option<u32>,
+    /// Packet sockets it holds; none where it captures nothing.
+    pub packet_sockets: Option<u32>,
+    /// CPU time it took until it captured, ns.
+    pub start_up_cpu_ns: Option<u64>,
 }
 
 /// What a generator got.
@@ -303,11 +418,24 @@ pub struct ChildError {
     pub message: String,
 }
 
+/// `pass`: run one pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pass {
+    /// Over which input.
+    pub input: PassInput,
+}
+
 /// What the harness says to a generator or a receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToChild {
     /// Open everything for one trial (receiver).
     PrepareReceiver(ReceiverPrepare),
+    /// Start a program of the user's for one trial (receiver).
+    PrepareOutside(OutsidePrepare),
+    /// Get ready to run passes (receiver).
+    PreparePasses(PassesPrepare),
+    /// Run one pass (receiver).
+    Pass(Pass),
     /// Open everything for one trial (generator).
     PrepareGenerator(GeneratorPrepare),
     /// Send [`PROBE_BURST`](super::PROBE_BURST) probe datagrams to each group (generator).
@@ -339,6 +467,10 @@ pub enum FromChild {
     GeneratorReport(Box<GeneratorReport>),
     /// The receiver's counts.
     ReceiverReport(Box<ReceiverReport>),
+    /// What a program of the user's counted.
+    CountReport(Box<CountReport>),
+    /// One pass is over.
+    PassReport(Box<PassReport>),
     /// It cannot go on.
     Error(ChildError),
 }
@@ -347,17 +479,25 @@ pub enum FromChild {
 pub type Errors = BTreeMap<String, u64>;
 
 impl Message for ToChild {
+    fn version(&self) -> u32 {
+        match self {
+            Self::PrepareOutside(_) | Self::PreparePasses(_) | Self::Pass(_) => 2,
+            _ => 1,
+        }
+    }
+
     fn fields(&self) -> serde_json::Result<(&'static str, Value)> {
+        let receiver = |fields| with_role(Role::Receiver, fields);
         Ok(match self {
-            Self::PrepareReceiver(prepare) => (
-                "prepare",
-                with_role(Role::Receiver, serde_json::to_value(prepare)?),
-            ),
+            Self::PrepareReceiver(prepare) => ("prepare", receiver(serde_json::to_value(prepare)?)),
+            Self::PrepareOutside(prepare) => ("prepare", receiver(serde_json::to_value(prepare)?)),
+            Self::PreparePasses(prepare) => ("prepare", receiver(serde_json::to_value(prepare)?)),
             Self::PrepareGenerator(prepare) => (
                 "prepare",
                 with_role(Role::Generator, serde_json::to_value(prepare)?),
             ),
             Self::Probe => ("probe", empty()),
+            Self::Pass(pass) => ("pass", serde_json::to_value(pass)?),
             Self::Go => ("go", empty()),
             Self::Stop(stop) => ("stop", serde_json::to_value(stop)?),
             Self::Beat => ("beat", empty()),
@@ -368,11 +508,19 @@ impl Message for ToChild {
     fn from_fields(kind: &str, mut fields: Value) -> Result<Self, LineError> {
         Ok(match kind {
             "prepare" => match take_role(kind, &mut fields)? {
+                // What is measured stands in the message, and only there.
+                Role::Receiver if fields.get("program").is_some() => {
+                    Self::PrepareOutside(typed(kind, fields)?)
+                }
+                Role::Receiver if fields.get("passes").is_some() => {
+                    Self::PreparePasses(typed(kind, fields)?)
+                }
                 Role::Receiver => Self::PrepareReceiver(typed(kind, fields)?),
                 Role::Generator => Self::PrepareGenerator(typed(kind, fields)?),
                 Role::Agent => return Err(LineError::UnknownType("prepare of an agent".into())),
             },
             "probe" => Self::Probe,
+            "pass" => Self::Pass(typed(kind, fields)?),
             "go" => Self::Go,
             "stop" => Self::Stop(typed(kind, fields)?),
             "beat" => Self::Beat,
@@ -383,6 +531,13 @@ impl Message for ToChild {
 }
 
 impl Message for FromChild {
+    fn version(&self) -> u32 {
+        match self {
+            Self::CountReport(_) | Self::PassReport(_) | Self::Ready(Ready::Passes(_)) => 2,
+            _ => 1,
+        }
+    }
+
     fn fields(&self) -> serde_json::Result<(&'static str, Value)> {
         Ok(match self {
             Self::Hello(hello) => ("hello", serde_json::to_value(hello)?),
@@ -395,6 +550,14 @@ impl Message for FromChild {
                 with_role(Role::Generator, serde_json::to_value(report)?),
             ),
             Self::ReceiverReport(report) => (
+                "report",
+                with_role(Role::Receiver, serde_json::to_value(report)?),
+            ),
+            Self::CountReport(report) => (
+                "report",
+                with_role(Role::Receiver, serde_json::to_value(report)?),
+            ),
+            Self::PassReport(report) => (
                 "report",
                 with_role(Role::Receiver, serde_json::to_value(report)?),
             ),
@@ -411,6 +574,12 @@ impl Message for FromChild {
             "done" => Self::Done(typed(kind, fields)?),
             "report" => match take_role(kind, &mut fields)? {
                 Role::Generator => Self::GeneratorReport(typed(kind, fields)?),
+                Role::Receiver if fields.get("counts").is_some() => {
+                    Self::CountReport(typed(kind, fields)?)
+                }
+                Role::Receiver if fields.get("input").is_some() => {
+                    Self::PassReport(typed(kind, fields)?)
+                }
                 Role::Receiver => Self::ReceiverReport(typed(kind, fields)?),
                 Role::Agent => return Err(LineError::UnknownType("report of an agent".into())),
             },

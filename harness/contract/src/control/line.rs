@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Write};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{MAX_LINE, MAX_NOISE, PROTOCOL, PROTOCOL_RANGE};
+use super::{MAX_LINE, MAX_NOISE, PROTOCOL_RANGE};
 
 /// Why a line is not a message.
 #[derive(Debug)]
@@ -43,7 +43,8 @@ impl fmt::Display for LineError {
             Self::Version(version) => {
                 write!(
                     f,
-                    "protocol version {version}; this build speaks {PROTOCOL}"
+                    "protocol version {version}; this build speaks {} to {}",
+                    PROTOCOL_RANGE[0], PROTOCOL_RANGE[1]
                 )
             }
             Self::UnknownType(kind) => write!(f, "unexpected message \"{kind}\""),
@@ -56,6 +57,12 @@ impl std::error::Error for LineError {}
 
 /// Any message of the line protocol, on its way out or in.
 pub trait Message: Sized {
+    /// The protocol version it came with: its line carries that one, so that a peer of any version
+    /// reads every message it knows.
+    fn version(&self) -> u32 {
+        1
+    }
+
     /// Its `type` and its fields.
     ///
     /// # Errors
@@ -79,7 +86,7 @@ pub trait Message: Sized {
 pub fn send(out: &mut impl Write, message: &impl Message) -> io::Result<()> {
     let (kind, fields) = message.fields()?;
     let mut line = Map::new();
-    line.insert("v".into(), PROTOCOL.into());
+    line.insert("v".into(), message.version().into());
     line.insert("type".into(), kind.into());
     if let Value::Object(fields) = fields {
         line.extend(fields);
@@ -319,8 +326,8 @@ mod tests {
 
     #[test]
     fn another_version_is_refused_after_the_hello() {
-        let error = read_all(b"{\"v\":2,\"type\":\"go\"}\n").unwrap_err();
-        assert!(matches!(error, LineError::Version(2)));
+        let error = read_all(b"{\"v\":3,\"type\":\"go\"}\n").unwrap_err();
+        assert!(matches!(error, LineError::Version(3)));
         assert_eq!(common_version([1, 3], [2, 5]), Some(3));
         assert_eq!(common_version([1, 1], [2, 5]), None);
     }

@@ -11,19 +11,19 @@ mod child;
 mod line;
 
 pub use agent::{
-    AgentAnswer, AgentAsk, AgentReply, AgentRequest, Isolation, MakeTopology, TopologyKind,
+    AgentAnswer, AgentAsk, AgentReply, AgentRequest, Isolation, Made, MakeTopology, ReceiveCpu,
+    Steering, TopologyKind,
 };
 pub use child::{
-    CaptureSettings, ChildError, Done, Engine, Errors, FromChild, GeneratorPrepare, GeneratorReady,
-    Group, GroupName, Hello, Ready, ReceiverPrepare, ReceiverReady, Role, SendMethod, Slice,
-    SourcePorts, Stop, ToChild, TrialIdentity,
+    CaptureSettings, ChildError, Done, Engine, Errors, Executable, FromChild, GeneratorPrepare,
+    GeneratorReady, Group, GroupName, Hello, OutsidePrepare, Pass, PassInput, PassWork,
+    PassesPrepare, PassesReady, ProgramReady, Ready, ReceiverPrepare, ReceiverReady, Role,
+    SendMethod, Slice, SourcePorts, Stop, ToChild, TrialIdentity,
 };
 pub use line::{LineError, Message, Reader, common_version, quote, send};
 
-/// The protocol version this build speaks first.
-pub const PROTOCOL: u32 = 1;
 /// The protocol versions this build can speak, lowest and highest.
-pub const PROTOCOL_RANGE: [u32; 2] = [1, 1];
+pub const PROTOCOL_RANGE: [u32; 2] = [1, 2];
 /// The stamp versions this build can write and read, lowest and highest.
 pub const STAMP_RANGE: [u32; 2] = [1, 1];
 /// Longest line either end accepts, bytes, newline included.

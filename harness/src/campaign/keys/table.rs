@@ -3,7 +3,7 @@
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::units::{Bytes, Family, Nanos};
 
-use super::{At, Default, Form, Key, Level, Range, SCHEMA};
+use super::{At, Default, Form, Key, Level, NOT_HERE, Range, SCHEMA};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -81,7 +81,7 @@ pub const KEYS: &[Key] = &[
              send-call-ns-per-packet, peak-rss-bytes",
             u64::MAX,
         ),
-        default: Default::Fixed(Metric::LIVE[0].name()),
+        default: Default::Fixed(Metric::CaptureCostNsPerPacket.name()),
         level: Level::Campaign,
         meaning: "the metric that decides; elapsed times and rates would be the generator's clock",
         show: |at| at.campaign.design.primary.to_string(),
@@ -172,7 +172,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Required,
         level: Level::Case,
         meaning: "intended rate over all senders, packets per second",
-        show: |at| at.case().traffic.rate_pps.to_string(),
+        show: |at| at.traffic(|traffic| traffic.rate_pps.to_string()),
     },
     Key {
         path: "traffic.frame-size",
@@ -184,7 +184,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Derived("64 with ipv4, 84 with ipv6"),
         level: Level::Case,
         meaning: "bytes of the Ethernet frame with check sequence (RFC 2544); captures see 4 less",
-        show: |at| at.case().traffic.frame_size.to_string(),
+        show: |at| at.traffic(|traffic| traffic.frame_size.to_string()),
     },
     Key {
         path: "traffic.duration",
@@ -193,7 +193,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Fixed("1s"),
         level: Level::Case,
         meaning: "sending time per arm and trial, and as much for the control port",
-        show: |at| Nanos(at.case().traffic.duration_ns).to_string(),
+        show: |at| at.traffic(|traffic| Nanos(traffic.duration_ns).to_string()),
     },
     Key {
         path: "traffic.warm-up",
@@ -205,7 +205,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Derived("200ms, or 20 times the longer receiver.timeout if that is more"),
         level: Level::Case,
         meaning: "sending time per arm before it, in the same schedule, in no total",
-        show: |at| Nanos(at.case().traffic.warm_up_ns).to_string(),
+        show: |at| at.traffic(|traffic| Nanos(traffic.warm_up_ns).to_string()),
     },
     Key {
         path: "traffic.slice",
@@ -214,7 +214,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Derived("50ms, or 5 times the longer receiver.timeout if that is more"),
         level: Level::Case,
         meaning: "nominal time at one port before the generator changes to another; drawn +-20 %",
-        show: |at| Nanos(at.case().traffic.slice_ns).to_string(),
+        show: |at| at.traffic(|traffic| Nanos(traffic.slice_ns).to_string()),
     },
     Key {
         path: "traffic.flows",
@@ -223,7 +223,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Derived("traffic.senders"),
         level: Level::Case,
         meaning: "UDP flows, one source port each",
-        show: |at| at.case().traffic.flows.to_string(),
+        show: |at| at.traffic(|traffic| traffic.flows.to_string()),
     },
     Key {
         path: "traffic.senders",
@@ -232,7 +232,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Derived("one per 250000 packets per second"),
         level: Level::Case,
         meaning: "sender threads that share the rate",
-        show: |at| at.case().traffic.senders.to_string(),
+        show: |at| at.traffic(|traffic| traffic.senders.to_string()),
     },
     Key {
         path: "traffic.batch",
@@ -241,7 +241,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Derived("1 up to 100000 packets per second a sender, else 16"),
         level: Level::Case,
         meaning: "datagrams per send call, at most; part of the treatment",
-        show: |at| at.case().traffic.batch.to_string(),
+        show: |at| at.traffic(|traffic| traffic.batch.to_string()),
     },
     Key {
         path: "traffic.max-burst",
@@ -250,7 +250,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Derived("two batches, or 1ms of one sender's packets if that is more"),
         level: Level::Case,
         meaning: "overdue datagrams a sender sends back to back before its schedule shifts",
-        show: |at| at.case().traffic.max_burst.to_string(),
+        show: |at| at.traffic(|traffic| traffic.max_burst.to_string()),
     },
     Key {
         path: "receiver.buffer-size",
@@ -259,7 +259,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Fixed("16MiB"),
         level: Level::Arm,
         meaning: "kernel ring asked for; what was granted is in every row",
-        show: |at| Bytes(at.receiver().capture.buffer_bytes.into()).to_string(),
+        show: |at| at.capture(|capture| Bytes(capture.buffer_bytes.into()).to_string()),
     },
     Key {
         path: "receiver.immediate",
@@ -268,7 +268,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Fixed("false"),
         level: Level::Arm,
         meaning: "each packet is delivered at once instead of by block",
-        show: |at| at.receiver().capture.immediate.to_string(),
+        show: |at| at.capture(|capture| capture.immediate.to_string()),
     },
     Key {
         path: "receiver.timeout",
@@ -277,7 +277,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Fixed("10ms"),
         level: Level::Arm,
         meaning: "packet buffer timeout of libpcap; 0 would mean for ever on some systems",
-        show: |at| Nanos(at.receiver().capture.timeout_ns).to_string(),
+        show: |at| at.capture(|capture| Nanos(capture.timeout_ns).to_string()),
     },
     Key {
         path: "receiver.snaplen",
@@ -286,7 +286,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Derived("headers and stamp, exactly"),
         level: Level::Arm,
         meaning: "bytes kept of each frame",
-        show: |at| at.receiver().capture.snaplen.to_string(),
+        show: |at| at.capture(|capture| capture.snaplen.to_string()),
     },
     Key {
         path: "receiver.promiscuous",
@@ -295,7 +295,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Fixed("false"),
         level: Level::Arm,
         meaning: "promiscuous mode of the interface",
-        show: |at| at.receiver().capture.promiscuous.to_string(),
+        show: |at| at.capture(|capture| capture.promiscuous.to_string()),
     },
     Key {
         path: "receiver.engine",
@@ -304,7 +304,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Fixed("direct"),
         level: Level::Arm,
         meaning: "how frames travel: direct counts them on the capture thread",
-        show: |_| "direct".into(),
+        show: |at| at.capture(|_| "direct".into()),
     },
     Key {
         path: "receiver.drain-limit",
@@ -313,7 +313,12 @@ pub const KEYS: &[Key] = &[
         default: Default::Fixed("2s"),
         level: Level::Arm,
         meaning: "longest time to read what is still queued after the last datagram",
-        show: |at| Nanos(at.receiver().drain_limit_ns).to_string(),
+        show: |at| {
+            at.receiver().map_or_else(
+                || NOT_HERE.into(),
+                |receiver| Nanos(receiver.drain_limit_ns).to_string(),
+            )
+        },
     },
 ];
 
