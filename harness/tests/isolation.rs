@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use wiretrial::host::{Agent, HostLock, Interrupt};
-use wiretrial_contract::control::{Isolation, Role, TopologyKind};
+use wiretrial_contract::control::{Isolation, ReceiveCpu, Role, TopologyKind};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::{clock, exit};
 
@@ -149,7 +149,9 @@ fn an_agent_that_is_killed_is_named_with_its_signal() {
     let mut agent = Agent::start(wiretrial(), None, Interrupt::default()).unwrap();
     assert_eq!(agent.hello().pid, agent.pid());
     assert_eq!(agent.hello().role, Role::Agent);
-    agent.make(TopologyKind::Loopback, Isolation::None).unwrap();
+    agent
+        .make(TopologyKind::Loopback, ReceiveCpu::Sender, Isolation::None)
+        .unwrap();
     kill(pid(agent.pid()), Signal::SIGKILL).unwrap();
     let failure = agent.counters().unwrap_err();
     assert_eq!(
