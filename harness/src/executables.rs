@@ -77,6 +77,7 @@ impl Found {
         Ok(Programs {
             generator: keep(&self.generator)?,
             receivers: vec![receiver; arms],
+            outside: vec![None; arms],
         })
     }
 }

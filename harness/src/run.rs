@@ -6,8 +6,8 @@ use wiretrial_contract::record::{GuardName, HostWindow, Outcome, Phase, TrialRec
 
 use crate::evidence::rows::Rows;
 use crate::host::Host;
-use crate::trial::conduct;
 use crate::trial::next::{Next, next};
+use crate::trial::pair;
 use crate::trial::setting::{Job, Setting};
 
 /// Times a case is rehearsed before its rate counts as out of reach: one stall of the host is not
@@ -52,7 +52,7 @@ pub fn run(
             phase: Phase::Confirm,
             replaces,
         };
-        let mut pair = conduct::pair(host, setting, &job);
+        let mut pair = pair::run(host, setting, &job);
         if pair
             .rows
             .iter()
@@ -92,7 +92,7 @@ pub fn rehearse(
                 phase: Phase::Rehearsal,
                 replaces: None,
             };
-            let mut pair = conduct::pair(host, setting, &job);
+            let mut pair = pair::run(host, setting, &job);
             rows.append(&mut pair.rows)?;
             if let Some(signal) = pair.stopped {
                 return Err(signal);

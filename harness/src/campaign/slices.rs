@@ -62,6 +62,19 @@ pub fn draw(traffic: &Traffic, groups: usize, seed: u64, case: &str, pair: u64) 
     slices
 }
 
+/// Adds a slice of `packets` filler datagrams to each of the groups named, behind everything else.
+pub fn add_filler(slices: &mut [Vec<Slice>], groups: &[usize], packets: u64, rate_pps: u64) {
+    let mut sent: u64 = slices.iter().flatten().map(|slice| slice.packets).sum();
+    for group in groups {
+        slices[*group].push(Slice {
+            start_ns: due_ns(sent, rate_pps),
+            packets,
+            class: Class::Filler,
+        });
+        sent += packets;
+    }
+}
+
 /// Counted packets per flow of one group, as the stamps will number them: packet `i` of a slice
 /// belongs to flow `i mod flows`.
 #[must_use]
@@ -186,6 +199,26 @@ mod tests {
     fn total(slices: &[Slice], class: Class) -> u64 {
         let of_class = slices.iter().filter(|slice| slice.class == class);
         of_class.map(|slice| slice.packets).sum()
+    }
+
+    #[test]
+    fn filler_comes_after_everything_and_only_where_it_is_wanted() {
+        let traffic = traffic(20_000, 1_000, 50);
+        let mut groups = draw(&traffic, 3, 7, "20k", 0);
+        let before = in_time(&groups).last().map(|(_, slice)| *slice).unwrap();
+        add_filler(&mut groups, &[1, 0], 500, traffic.rate_pps);
+        let filler: Vec<_> = in_time(&groups)
+            .into_iter()
+            .filter(|(_, slice)| slice.class == Class::Filler)
+            .map(|(group, slice)| (group, slice.packets))
+            .collect();
+        assert_eq!(filler, [(1, 500), (0, 500)]);
+        let end_ns = before.start_ns + due_ns(before.packets, traffic.rate_pps);
+        let first = in_time(&groups)
+            .into_iter()
+            .find(|(_, slice)| slice.class == Class::Filler)
+            .unwrap();
+        assert_eq!(first.1.start_ns, end_ns);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use wiretrial_contract::plan::{Arrangement, Plan, PlannedPair};
 use wiretrial_contract::record::{Guard, GuardName, Outcome, Phase, TrialRecord};
 
 use crate::campaign::slices;
-use crate::trial::guards::{DesignView, Said, all_passed, check as check_guards};
+use crate::trial::guards::{DesignView, Said, all_passed, check as check_guards, clock_of};
 use crate::trial::next::{Next, next};
 
 /// Checks all rows in their order.
@@ -121,8 +121,9 @@ fn one(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Fail
 
 /// A row of a trial that ran to its end: all its parts are there, and its guards are what they say.
 fn ran(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Failure> {
-    let (Some(generator), Some(tally), Some(receiver), Some(window)) =
-        (&row.generator, row.tally(), row.receiver(), &row.host)
+    let clock = row.delivery.as_ref().and_then(clock_of);
+    let (Some(generator), Some(tally), Some(clock), Some(window)) =
+        (&row.generator, row.tally(), clock, &row.host)
     else {
         return Err(wrong(
             row,
@@ -157,7 +158,7 @@ fn ran(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Fail
     let said = Said {
         generator,
         tally: Some(tally),
-        receiver,
+        clock,
         window,
     };
     let again = check_guards(&DesignView::of(
@@ -188,6 +189,7 @@ fn wrong(row: &TrialRecord, what: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::guards::Clock;
     use crate::trial::samples;
     use wiretrial_contract::control::TrialIdentity;
     use wiretrial_contract::control::{GroupName, Ready, ReceiverReady};
@@ -227,7 +229,7 @@ mod tests {
         let said = Said {
             generator: &generator,
             tally: generator.groups.first(),
-            receiver: &receiver,
+            clock: Clock::between(receiver.clock_at_armed, receiver.clock_at_end),
             window: &host,
         };
         let guards = check_guards(&DesignView::of(traffic, &plan.rule, true, said, Vec::new()));

@@ -311,12 +311,12 @@ mod tests {
         let (_folder, bytes) = three_rows();
         let text = String::from_utf8(bytes)
             .unwrap()
-            .replace("wiretrial.trial/1", "wiretrial.trial/9");
+            .replace(TRIAL_SCHEMA, "wiretrial.trial/9");
         let failure = read_chain(text.as_bytes(), PLAN).unwrap_err();
         assert_eq!(failure.code, 5);
         assert_eq!(
             failure.message,
-            "row 0 has schema wiretrial.trial/9, this version reads wiretrial.trial/1"
+            format!("row 0 has schema wiretrial.trial/9, this version reads {TRIAL_SCHEMA}")
         );
     }
 

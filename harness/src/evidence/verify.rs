@@ -139,7 +139,7 @@ fn check_ledgers(evidence: &Evidence) -> Result<usize, Failure> {
     let mut checked = 0;
     for row in &evidence.records {
         let Some(written) = &row.ledger else { continue };
-        let (Some(sent), Some(seen), Some(window)) = (row.tally(), row.receiver(), &row.host)
+        let (Some(sent), Some(delivery), Some(window)) = (row.tally(), &row.delivery, &row.host)
         else {
             return Err(Failure::mismatch(format!(
                 "row {} has a ledger without the counts that it adds up",
@@ -147,8 +147,8 @@ fn check_ledgers(evidence: &Evidence) -> Result<usize, Failure> {
             )));
         };
         let kind = evidence.plan.campaign.topology.kind;
-        let again = ledger::of_trial(kind, kind.interface(), sent, seen, window);
-        if again != *written {
+        let again = ledger::of_delivery(kind, sent, delivery, window);
+        if again.as_ref() != Some(written) {
             return Err(Failure::mismatch(format!(
                 "the ledger of row {} is not what its counts add up to: written {written:?}, \
                  recomputed {again:?}",

@@ -321,9 +321,9 @@ mod tests {
 
     #[test]
     fn another_protocol_and_another_role_are_refused() {
-        let failure = launch("hello [2,3]; read line").unwrap_err();
+        let failure = launch("hello [3,4]; read line").unwrap_err();
         assert_eq!(failure.code, exit::USAGE);
-        let expected = "receiver of baseline speaks protocol 2 to 3, this harness 1 to 1; ";
+        let expected = "receiver of baseline speaks protocol 3 to 4, this harness 1 to 2; ";
         assert!(failure.message.starts_with(expected), "{failure}");
         let failure = launch("hello [1,1] | sed s/receiver/generator/; read line").unwrap_err();
         assert!(

@@ -7,18 +7,20 @@
 use std::time::Duration;
 
 use wiretrial_contract::control::{
-    Done, FromChild, GeneratorPrepare, Group, GroupName, PROBE_ATTEMPTS, Ready, ReceiverPrepare,
-    Role, SourcePorts, Stop, ToChild, TrialIdentity,
+    Done, FromChild, GeneratorPrepare, Group, GroupName, OutsidePrepare, PROBE_ATTEMPTS, Ready,
+    ReceiverPrepare, Role, SourcePorts, Stop, ToChild, TrialIdentity,
 };
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Measured, Traffic};
-use wiretrial_contract::record::{Outcome, Step, TrialRecord};
+use wiretrial_contract::record::{Delivery, Outcome, Step, TrialRecord};
 use wiretrial_contract::report::GroupTally;
 use wiretrial_contract::stamp::Form;
 use wiretrial_contract::units::FrameSize;
 
+use super::count;
 use super::guards;
 use super::member::{Broken, Member, Shared};
+use super::pair::PairRun;
 use super::setting::{Job, Setting};
 use crate::campaign::slices;
 use crate::host::{Host, Launch, Process};
@@ -26,7 +28,10 @@ use crate::host::{Host, Launch, Process};
 const READY_LIMIT: Duration = Duration::from_secs(10);
 const SEEN_LIMIT: Duration = Duration::from_secs(2);
 const ARMED_LIMIT: Duration = Duration::from_secs(10);
-const REPORT_LIMIT: Duration = Duration::from_secs(10);
+/// A program of the user's has several signals' time to end in.
+const REPORT_LIMIT: Duration = Duration::from_secs(20);
+/// Quiet time that ends a drain, ns, at least.
+const QUIET_NS: u64 = 200_000_000;
 /// What a wait for a step of known length allows on top.
 const STEP_SLACK: Duration = Duration::from_secs(5);
 /// What a child's own deadline allows beyond every wait above.
@@ -36,17 +41,8 @@ const CHILD_SLACK_NS: u64 = 60_000_000_000;
 /// 32768), so that no other socket gets one by chance.
 const SOURCE_PORTS: std::ops::Range<u32> = 10_000..32_000;
 
-/// What running a pair gave: rows in launch order, and the signal that ended it early, if one came.
-#[derive(Debug)]
-pub struct PairRun {
-    /// One row a member that was started.
-    pub rows: Vec<TrialRecord>,
-    /// [`Failure::interrupted`], when that is why it ended.
-    pub stopped: Option<Failure>,
-}
-
-/// Runs one pair.
-pub fn pair(host: &mut dyn Host, setting: &Setting<'_>, job: &Job<'_>) -> PairRun {
+/// Runs one live pair.
+pub(super) fn pair(host: &mut dyn Host, setting: &Setting<'_>, job: &Job<'_>) -> PairRun {
     let arms = job.planned.order.arms();
     let mut run = if setting.interleaved() {
         members(host, setting, job, &arms)
@@ -187,8 +183,8 @@ impl<'a> Run<'a> {
     fn prepare(&mut self) -> Result<(), Failure> {
         self.step = Step::Prepare;
         for i in 0..self.members.len() {
-            let prepare = self.receiver_prepare(&self.members[i]);
-            let ready = self.ask(i, &ToChild::PrepareReceiver(prepare), READY_LIMIT)?;
+            let prepare = self.receiver_prepare(&self.members[i])?;
+            let ready = self.ask(i, &prepare, READY_LIMIT)?;
             let FromChild::Ready(Ready::Receiver(ready)) = ready else {
                 return Err(self.unexpected(i, &ready));
             };
@@ -313,7 +309,12 @@ impl<'a> Run<'a> {
         }
         for i in 0..self.members.len() {
             match self.hear(i, REPORT_LIMIT)? {
-                FromChild::ReceiverReport(report) => self.members[i].report = Some(report),
+                FromChild::ReceiverReport(report) => {
+                    self.members[i].delivery = Some(Delivery::Sequences(report));
+                }
+                FromChild::CountReport(report) => {
+                    self.members[i].delivery = Some(Delivery::Count(report));
+                }
                 other => return Err(self.unexpected(i, &other)),
             }
         }
@@ -371,39 +372,54 @@ impl<'a> Run<'a> {
         scheduled_ns(&self.groups, self.setting.live(self.job).traffic.rate_pps)
     }
 
-    fn receiver_prepare(&self, member: &Member) -> ReceiverPrepare {
+    fn receiver_prepare(&self, member: &Member) -> Result<ToChild, Failure> {
         let live = self.setting.live(self.job);
         let spec = &live.receivers[member.arm];
-        let Measured::BuiltIn { capture, engine } = &spec.program else {
-            unreachable!("asked for the built-in receiver only")
-        };
         let name = self.setting.group_name(member.arm);
         let group = self
             .groups
             .iter()
             .find(|group| group.name == name)
             .expect("every member has a group");
-        ReceiverPrepare {
-            interface: self.setting.interface.to_owned(),
-            family: self.setting.campaign.topology.family,
-            port: group.target.port(),
-            source_ports: group.source_ports,
-            identity: member.identity,
-            form: form(self.setting, &live.traffic),
-            planned: slices::planned_per_flow(&group.slices, live.traffic.flows),
-            capture: capture.clone(),
-            engine: *engine,
-            drain_limit_ns: spec.drain_limit_ns,
-            quiet_ns: (2 * capture.timeout_ns).max(200_000_000),
-            deadline_ns: self.deadline_ns() + spec.drain_limit_ns,
-            cpu: self.setting.placement.receiver,
-        }
+        let interface = self.setting.interface.to_owned();
+        let family = self.setting.campaign.topology.family;
+        let deadline_ns = self.deadline_ns() + spec.drain_limit_ns;
+        let cpu = self.setting.placement.receiver;
+        Ok(match &spec.program {
+            Measured::BuiltIn { capture, engine } => ToChild::PrepareReceiver(ReceiverPrepare {
+                interface,
+                family,
+                port: group.target.port(),
+                source_ports: group.source_ports,
+                identity: member.identity,
+                form: form(self.setting, &live.traffic),
+                planned: slices::planned_per_flow(&group.slices, live.traffic.flows),
+                capture: capture.clone(),
+                engine: *engine,
+                drain_limit_ns: spec.drain_limit_ns,
+                quiet_ns: (2 * capture.timeout_ns).max(QUIET_NS),
+                deadline_ns,
+                cpu,
+            }),
+            Measured::Outside(program) => ToChild::PrepareOutside(OutsidePrepare {
+                interface,
+                family,
+                port: group.target.port(),
+                source_ports: group.source_ports,
+                packets: group.slices.iter().map(|slice| slice.packets).sum(),
+                program: self.setting.executable(member.arm, program)?,
+                drain_limit_ns: spec.drain_limit_ns,
+                quiet_ns: QUIET_NS,
+                deadline_ns,
+                cpu,
+            }),
+        })
     }
 
     fn generator_prepare(&self) -> GeneratorPrepare {
         let traffic = &self.setting.live(self.job).traffic;
         GeneratorPrepare {
-            receive_thread: None,
+            receive_thread: self.setting.receive_thread,
             groups: self.groups.clone(),
             rate_pps: traffic.rate_pps,
             frame_size: traffic.frame_size,
@@ -427,12 +443,21 @@ impl<'a> Run<'a> {
 fn groups(setting: &Setting<'_>, job: &Job<'_>, members: &[Member]) -> Vec<Group> {
     let (case, live) = (setting.case(job), setting.live(job));
     let count = members.len() + 1;
-    let stretches = slices::draw(
+    let mut stretches = slices::draw(
         &live.traffic,
         count,
         setting.seed,
         &case.name,
         job.planned.pair,
+    );
+    let filled: Vec<usize> = (0..members.len())
+        .filter(|at| count::needs_filler(&live.receivers[members[*at].arm]))
+        .collect();
+    slices::add_filler(
+        &mut stretches,
+        &filled,
+        count::FILLER,
+        live.traffic.rate_pps,
     );
     let names = members
         .iter()
@@ -468,7 +493,7 @@ fn source_ports(setting: &Setting<'_>, job: &Job<'_>, arm: usize, flows: u16) ->
 }
 
 /// Identity of the datagrams of `arm`; the control port counts as the arm after the last.
-fn identity(setting: &Setting<'_>, job: &Job<'_>, arm: usize) -> TrialIdentity {
+pub(super) fn identity(setting: &Setting<'_>, job: &Job<'_>, arm: usize) -> TrialIdentity {
     let trial = job.planned.pair * (setting.campaign.arms.len() as u64 + 1) + arm as u64;
     TrialIdentity {
         run_id: setting.run_id,
@@ -498,7 +523,7 @@ fn scheduled_ns(groups: &[Group], rate_pps: u64) -> u64 {
     u64::try_from(ends.max().unwrap_or(0)).unwrap_or(u64::MAX / 4)
 }
 
-fn unexpected(name: &str, message: &FromChild) -> Failure {
+pub(super) fn unexpected(name: &str, message: &FromChild) -> Failure {
     let kind = match message {
         FromChild::Hello(_) => "hello",
         FromChild::Ready(_) => "ready",

@@ -8,9 +8,28 @@ use std::collections::BTreeMap;
 
 use wiretrial_contract::control::TopologyKind;
 use wiretrial_contract::record::{
-    HostCounters, HostWindow, Ledger, LedgerState, RingCheck, Share, Stage,
+    Delivery, HostCounters, HostWindow, Ledger, LedgerState, RingCheck, Share, Stage,
 };
 use wiretrial_contract::report::{GroupTally, ReceiverReport};
+
+use super::count;
+
+/// The ledger of one trial; none where nothing is sent, or where a program of the user's says nothing.
+#[must_use]
+pub fn of_delivery(
+    topology: TopologyKind,
+    sent: &GroupTally,
+    delivery: &Delivery,
+    host: &HostWindow,
+) -> Option<Ledger> {
+    match delivery {
+        Delivery::Sequences(seen) => {
+            Some(of_trial(topology, topology.interface(), sent, seen, host))
+        }
+        Delivery::Count(seen) => count::of_trial(sent, seen),
+        Delivery::Passes(_) => None,
+    }
+}
 
 /// The ledger of one trial of the built-in receiver.
 #[must_use]

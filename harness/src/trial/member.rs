@@ -2,11 +2,11 @@
 
 use wiretrial_contract::control::{Ready, ReceiverReady, TrialIdentity};
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::Live;
+use wiretrial_contract::plan::{Live, Placement};
 use wiretrial_contract::record::{
-    Delivery, Flag, Guard, GuardName, HostWindow, Outcome, Step, TRIAL_SCHEMA, TrialRecord,
+    Delivery, Flag, Guard, GuardName, HostWindow, Ledger, Outcome, Step, TRIAL_SCHEMA, TrialRecord,
 };
-use wiretrial_contract::report::{GeneratorReport, GroupTally, ReceiverReport};
+use wiretrial_contract::report::{GeneratorReport, GroupTally};
 
 use super::guards::{self, DesignView, Said};
 use super::setting::{Job, Setting};
@@ -21,7 +21,7 @@ pub(super) struct Member {
     pub(super) process: Option<Box<dyn Process>>,
     pub(super) started_ns: u64,
     pub(super) ready: Option<ReceiverReady>,
-    pub(super) report: Option<Box<ReceiverReport>>,
+    pub(super) delivery: Option<Delivery>,
 }
 
 /// What the members of one run share.
@@ -48,7 +48,7 @@ impl Member {
             process: None,
             started_ns: 0,
             ready: None,
-            report: None,
+            delivery: None,
         }
     }
 
@@ -83,29 +83,19 @@ impl Member {
     ) -> TrialRecord {
         let (case, live) = (setting.case(job), setting.live(job));
         let tally = self.tally(shared, setting);
-        let ledger = match (tally, &self.report, &shared.window) {
-            (Some(sent), Some(seen), Some(window)) => Some(ledger::of_trial(
-                setting.campaign.topology.kind,
-                setting.interface,
-                sent,
-                seen,
-                window,
-            )),
+        let topology = setting.campaign.topology.kind;
+        let ledger = match (tally, &self.delivery, &shared.window) {
+            (Some(sent), Some(delivery), Some(window)) => {
+                ledger::of_delivery(topology, sent, delivery, window)
+            }
             _ => None,
         };
         let guards = match broken {
             None => self.guards(setting, live, shared, tally),
             Some(broken) => interrupted(broken, self.arm).into_iter().collect(),
         };
-        let outcome = match broken {
-            Some(broken) if guards.is_empty() => Outcome::Failed {
-                step: broken.step,
-                cause: broken.failure.message.clone(),
-                code: broken.failure.code,
-            },
-            _ if guards::all_passed(&guards) => Outcome::Ok,
-            _ => Outcome::Voided,
-        };
+        let receiver_sha256 = self.process.as_ref().map(|p| p.hello().sha256.clone());
+        let flags = self.flags(setting, live, shared, tally, ledger.as_ref());
         let since = |ns: u64| setting.gone_ns + ns.saturating_sub(setting.began_ns);
         TrialRecord {
             schema: TRIAL_SCHEMA.into(),
@@ -118,20 +108,20 @@ impl Member {
             replaces: job.replaces,
             order: job.planned.order,
             identity: self.identity,
-            outcome,
+            outcome: outcome(broken, &guards),
             started_ns: since(self.started_ns),
             ended_ns: since(shared.ended_ns),
             intended_pps: Some(live.traffic.rate_pps),
-            receiver_sha256: self.process.as_ref().map(|p| p.hello().sha256.clone()),
-            program_sha256: self.process.as_ref().map(|p| p.hello().sha256.clone()),
+            program_sha256: self.program_sha256().or_else(|| receiver_sha256.clone()),
+            receiver_sha256,
             generator_sha256: shared.generator_sha256.clone(),
             ready: self.ready.clone().map(Ready::Receiver),
             generator: shared.generator.clone(),
-            delivery: self.report.clone().map(Delivery::Sequences),
+            delivery: self.delivery.clone(),
             host: shared.window.clone(),
             ledger,
             guards,
-            flags: self.flags(setting, live, shared, tally),
+            flags,
         }
     }
 
@@ -142,9 +132,11 @@ impl Member {
         shared: &Shared,
         tally: Option<&GroupTally>,
     ) -> Vec<Guard> {
-        let (Some(report), Some(generator), Some(window)) =
-            (&self.report, &shared.generator, &shared.window)
-        else {
+        let (Some(clock), Some(generator), Some(window)) = (
+            self.delivery.as_ref().and_then(guards::clock_of),
+            &shared.generator,
+            &shared.window,
+        ) else {
             return Vec::new();
         };
         let sealed = setting.programs;
@@ -154,7 +146,7 @@ impl Member {
                 .map_or_else(String::new, |p| p.hello().sha256.clone())
         };
         let arm = &setting.campaign.arms[self.arm].name;
-        let binaries = vec![
+        let mut binaries = vec![
             (
                 "generator".into(),
                 sealed.generator.sha256.clone(),
@@ -166,10 +158,14 @@ impl Member {
                 said(&self.process),
             ),
         ];
+        if let Some(sealed) = sealed.outside.get(self.arm).and_then(Option::as_ref) {
+            let ran = self.program_sha256().unwrap_or_default();
+            binaries.push((format!("program of {arm}"), sealed.sha256.clone(), ran));
+        }
         let counts = Said {
             generator,
             tally,
-            receiver: report,
+            clock,
             window,
         };
         let coupled = setting.coupled();
@@ -182,18 +178,26 @@ impl Member {
         ))
     }
 
+    /// SHA-256 of the program of the user's, as hashed right before it was started.
+    fn program_sha256(&self) -> Option<String> {
+        self.ready.as_ref()?.program.as_ref()?.sha256.clone()
+    }
+
     /// Whether the receiver and every sender ran on the CPU they were given, as read back by them.
-    fn placed(&self, setting: &Setting<'_>, shared: &Shared) -> bool {
-        let (Some(cpu), senders) = (setting.placement.receiver, &setting.placement.senders) else {
-            return false;
-        };
-        let receiver = self.ready.as_ref().is_none_or(|ready| ready.cpus == [cpu]);
+    fn placed(&self, setting: &Setting<'_>, shared: &Shared) -> Vec<Flag> {
+        let senders = &setting.placement.senders;
         let alone = |cpus: &Vec<u32>| matches!(cpus[..], [cpu] if senders.contains(&cpu));
         let sending = shared
             .generator
             .as_ref()
             .is_none_or(|g| g.cpus.iter().all(alone));
-        receiver && sending
+        if !sending {
+            return vec![Flag::PlacementFree];
+        }
+        placed_on(
+            setting.placement,
+            self.ready.as_ref().map(|ready| &ready.cpus[..]),
+        )
     }
 
     fn flags(
@@ -202,6 +206,7 @@ impl Member {
         live: &Live,
         shared: &Shared,
         tally: Option<&GroupTally>,
+        ledger: Option<&Ledger>,
     ) -> Vec<Flag> {
         let mut flags = Vec::new();
         if setting.coupled() {
@@ -210,10 +215,8 @@ impl Member {
         if setting.interleaved() && tally.is_some_and(|tally| tally.slices < slices::ENOUGH) {
             flags.push(Flag::FewSlices);
         }
-        if !self.placed(setting, shared) {
-            flags.push(Flag::PlacementFree);
-        }
-        if let (Some(seen), Some(sent)) = (&self.report, tally)
+        flags.extend(self.placed(setting, shared));
+        if let (Some(Delivery::Sequences(seen)), Some(sent)) = (&self.delivery, tally)
             && backlog::grows(
                 &live.traffic,
                 &live.receivers[self.arm],
@@ -223,13 +226,47 @@ impl Member {
         {
             flags.push(Flag::BacklogGrows);
         }
+        if let Some(Delivery::Count(seen)) = &self.delivery {
+            flags.extend(
+                seen.counts
+                    .processed
+                    .is_none()
+                    .then_some(Flag::WorkUnproven),
+            );
+            let tail = ledger.and_then(|ledger| ledger.ring_tail);
+            flags.extend(tail.filter(|tail| *tail > 0).map(|_| Flag::RingTail));
+        }
         flags
     }
 }
 
+/// How a trial ended: whatever broke it, else what its guards say.
+pub(super) fn outcome(broken: Option<&Broken>, guards: &[Guard]) -> Outcome {
+    match broken {
+        Some(broken) if guards.is_empty() => Outcome::Failed {
+            step: broken.step,
+            cause: broken.failure.message.clone(),
+            code: broken.failure.code,
+        },
+        _ if guards::all_passed(guards) => Outcome::Ok,
+        _ => Outcome::Voided,
+    }
+}
+
+/// The flag of a receiver that did not run on the CPU it was given, as read back by it.
+pub(super) fn placed_on(placement: &Placement, cpus: Option<&[u32]>) -> Vec<Flag> {
+    let placed = placement
+        .receiver
+        .is_some_and(|cpu| cpus.is_none_or(|cpus| cpus == [cpu]));
+    (!placed)
+        .then_some(Flag::PlacementFree)
+        .into_iter()
+        .collect()
+}
+
 /// The guard that voids a member which did nothing wrong itself: a signal came, or the other
 /// member failed. `None` when the fault lies with this member or with what both share.
-fn interrupted(broken: &Broken, arm: usize) -> Option<Guard> {
+pub(super) fn interrupted(broken: &Broken, arm: usize) -> Option<Guard> {
     let saw = if broken.failure == Failure::interrupted() {
         format!("a signal came in step {}", broken.step)
     } else if broken.arm.is_some_and(|failed| failed != arm) {

@@ -2,11 +2,14 @@
 
 pub mod backlog;
 pub mod conduct;
+pub mod count;
 pub mod guards;
 pub mod ledger;
 mod member;
 pub mod next;
+pub mod pair;
 pub mod pairs;
+pub mod passes;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod setting;

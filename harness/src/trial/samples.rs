@@ -13,11 +13,13 @@ use wiretrial_contract::plan::{
     ArmSpec, Arrangement, Campaign, Case, Design, FailOn, Kind, LaunchOrder, Live, Measured,
     PLAN_SCHEMA, Placement, Plan, ReceiverSpec, Rule, Seed, Topology, Traffic, Work,
 };
+use wiretrial_contract::program::Counts;
 use wiretrial_contract::record::{
     Delivery, Flag, HostWindow, Outcome, Phase, TRIAL_SCHEMA, TrialRecord,
 };
 use wiretrial_contract::report::{
-    Copies, GeneratorReport, GroupTally, PcapCounters, Quantiles, ReceiverReport, Residence,
+    Copies, CountReport, CpuClock, GeneratorReport, GroupTally, PcapCounters, ProgramEnd,
+    Quantiles, ReceiverReport, Residence,
 };
 use wiretrial_contract::units::Family;
 
@@ -119,6 +121,22 @@ pub(crate) fn receiver() -> ReceiverReport {
         sink_dropped: None,
         latency: None,
         heap_bytes: None,
+    }
+}
+
+/// A program of the user's that says nothing.
+pub(crate) fn count() -> CountReport {
+    CountReport {
+        counts: Counts::default(),
+        process_cpu_ns: Some(3_000_000),
+        cpu_clock: CpuClock::Process,
+        start_up_cpu_ns: Some(1_000_000),
+        peak_rss_bytes: Some(4 << 20),
+        end: ProgramEnd::default(),
+        drain_ns: 0,
+        clock_at_armed: receiver().clock_at_armed,
+        clock_at_end: receiver().clock_at_end,
+        sink_dropped: None,
     }
 }
 

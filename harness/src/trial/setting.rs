@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use wiretrial_contract::control::GroupName;
+use wiretrial_contract::control::{Executable, GroupName};
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Arrangement, Campaign, Case, Live, Placement, PlannedPair, Rule};
+use wiretrial_contract::program::ProgramSpec;
 use wiretrial_contract::record::Phase;
 
 /// What stays the same over a campaign.
@@ -32,6 +34,19 @@ pub struct Setting<'a> {
     pub raw: &'a Path,
     /// Targets the user allowed.
     pub allowed_targets: &'a [IpAddr],
+    /// The kernel thread that receives, where there is one.
+    pub receive_thread: Option<u32>,
+    /// The input of each case, where it reads one.
+    pub inputs: &'a [Option<InputFiles>],
+}
+
+/// Where the input of a case lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputFiles {
+    /// All of it.
+    pub whole: PathBuf,
+    /// Its first packets.
+    pub short: PathBuf,
 }
 
 /// Executables of a campaign.
@@ -41,6 +56,17 @@ pub struct Programs {
     pub generator: Program,
     /// The receiver of each arm.
     pub receivers: Vec<Program>,
+    /// The program of the user's that each arm measures; none where it is the receiver itself.
+    pub outside: Vec<Option<Program>>,
+}
+
+impl Programs {
+    /// What is measured in an arm.
+    #[must_use]
+    pub fn measured(&self, arm: usize) -> &Program {
+        let outside = self.outside.get(arm).and_then(Option::as_ref);
+        outside.unwrap_or(&self.receivers[arm])
+    }
 }
 
 /// One executable.
@@ -75,6 +101,24 @@ impl Setting<'_> {
     /// A case of another kind, which nobody gives to the steps of a live pair.
     pub(super) fn live(&self, job: &Job<'_>) -> &Live {
         self.case(job).live().expect("the case sends packets")
+    }
+
+    /// The program of the user's that an arm measures, for its receiver to start.
+    ///
+    /// # Errors
+    ///
+    /// The plan has a program where none was found.
+    pub(super) fn executable(&self, arm: usize, spec: &ProgramSpec) -> Result<Executable, Failure> {
+        let program = self.programs.outside.get(arm).and_then(Option::as_ref);
+        let program = program.ok_or_else(|| {
+            let name = &self.campaign.arms[arm].name;
+            Failure::host(format!("the program of {name} was not found"))
+        })?;
+        Ok(Executable {
+            path: program.path.to_string_lossy().into_owned(),
+            sha256: program.sha256.clone(),
+            spec: spec.clone(),
+        })
     }
 
     pub(super) fn group_name(&self, arm: usize) -> GroupName {

@@ -1,0 +1,220 @@
+//! Where the datagrams of one trial went when only the program's own counts say so.
+//!
+//! A program of the user's has no list of what it saw. What its ring took is `received - dropped`,
+//! since libpcap counts at the entry to the ring, dropped packets included; what is missing of that
+//! in `processed` was left in the ring's last block and is not lost. With `processed` alone a tail
+//! cannot be told from a loss, so filler datagrams are sent after the counted ones to push it out,
+//! and the loss is an interval. Its counts cover its whole life: probes and warm-up are in them.
+
+use std::collections::BTreeMap;
+
+use wiretrial_contract::plan::ReceiverSpec;
+use wiretrial_contract::program::CountName;
+use wiretrial_contract::record::{Ledger, LedgerState, Share, Stage};
+use wiretrial_contract::report::{CountReport, GroupTally};
+
+/// Filler datagrams that are sent when a program says only what it processed: more than one block of
+/// a TPACKET_V3 ring holds of the smallest frames (libpcap's blocks are 256 KiB, a frame takes at
+/// least 112 bytes of it).
+pub const FILLER: u64 = 4_096;
+
+/// Whether a receiver's program says only what it processed.
+#[must_use]
+pub fn needs_filler(receiver: &ReceiverSpec) -> bool {
+    receiver.outside().is_some_and(|program| {
+        let says = |name| program.counts.contains_key(&name);
+        says(CountName::Processed) && !says(CountName::Received)
+    })
+}
+
+/// The ledger of one trial of a program of the user's. A program that says nothing has none: what it
+/// lost is unknown.
+#[must_use]
+pub fn of_trial(sent: &GroupTally, seen: &CountReport) -> Option<Ledger> {
+    let counts = &seen.counts;
+    // Probes are sent when its socket is open, so they are in its counts.
+    let beside = sent
+        .warm_up_accepted
+        .saturating_add(sent.probe_accepted)
+        .saturating_add(sent.filler_accepted);
+    let copies_in = sent.accepted.saturating_add(beside);
+    let (taken, tail) = match (counts.received, counts.dropped, counts.processed) {
+        (Some(received), Some(dropped), processed) => {
+            let taken = received.saturating_sub(dropped);
+            (
+                taken,
+                processed.map(|processed| taken.saturating_sub(processed)),
+            )
+        }
+        (_, _, processed) => (processed?, None),
+    };
+    let missing = signed(copies_in).saturating_sub(signed(taken));
+    let gone = missing.max(0).unsigned_abs();
+    // What it does not say was dropped may sit in its ring's tail, if only `processed` is known.
+    let surely = match counts.received {
+        Some(_) => gone,
+        None => counts.dropped.unwrap_or(gone).min(gone),
+    };
+    let most = gone.min(sent.accepted);
+    // Of what is missing, copies that do not count may be any part.
+    let least = surely.saturating_sub(beside).min(sent.accepted);
+    let ring = counts.dropped;
+    let unexplained = missing.saturating_sub(signed(ring.unwrap_or(0)));
+    let state = if missing < 0 {
+        LedgerState::Invalid {
+            cause: format!("the program counted {taken} packets, {copies_in} were sent"),
+        }
+    } else if unexplained > 0 {
+        LedgerState::Unexplained {
+            copies: unexplained.unsigned_abs(),
+        }
+    } else if unexplained < 0 {
+        LedgerState::Ambiguous {
+            copies: unexplained.unsigned_abs(),
+        }
+    } else {
+        LedgerState::Balanced
+    };
+    let share = |dropped: u64| {
+        let (min, max) = (dropped.min(least), dropped.min(most));
+        if min == max {
+            Share::Count(min)
+        } else {
+            Share::Range { min, max }
+        }
+    };
+    Some(Ledger {
+        accepted: sent.accepted,
+        unique: sent.accepted - most,
+        lost: signed(most),
+        lost_least: (least < most).then_some(least),
+        ring_tail: tail,
+        copies_in,
+        copies_delivered: taken,
+        dropped: BTreeMap::from([(Stage::Ring, ring)]),
+        lost_at: BTreeMap::from([(Stage::Ring, ring.map(share))]),
+        unexplained,
+        ring_check: None,
+        state,
+    })
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::samples;
+    use wiretrial_contract::program::Counts;
+
+    /// 20,000 counted, 4,000 of warm-up and 16 probes sent.
+    fn ledger(counts: Counts, filler: u64) -> Option<Ledger> {
+        let sent = GroupTally {
+            filler_accepted: filler,
+            ..samples::tally()
+        };
+        of_trial(
+            &sent,
+            &CountReport {
+                counts,
+                ..samples::count()
+            },
+        )
+    }
+
+    #[test]
+    fn all_received_and_none_dropped_is_nothing_lost() {
+        let ledger = ledger(
+            Counts {
+                received: Some(24_016),
+                dropped: Some(0),
+                processed: Some(24_016),
+                ..Counts::default()
+            },
+            0,
+        )
+        .unwrap();
+        assert_eq!((ledger.lost, ledger.lost_least), (0, None));
+        assert_eq!((ledger.ring_tail, ledger.unexplained), (Some(0), 0));
+        assert_eq!(ledger.state, LedgerState::Balanced);
+    }
+
+    /// The published case: softflowd reads without a time limit and leaves its last block unread.
+    #[test]
+    fn what_is_left_in_the_ring_is_not_lost() {
+        let ledger = ledger(
+            Counts {
+                received: Some(24_016),
+                dropped: Some(0),
+                processed: Some(22_720),
+                ..Counts::default()
+            },
+            0,
+        )
+        .unwrap();
+        assert_eq!((ledger.lost, ledger.ring_tail), (0, Some(1_296)));
+        assert_eq!(ledger.state, LedgerState::Balanced);
+    }
+
+    #[test]
+    fn dropped_packets_may_be_of_the_warm_up() {
+        let ledger = ledger(
+            Counts {
+                received: Some(24_016),
+                dropped: Some(5_000),
+                processed: Some(19_016),
+                ..Counts::default()
+            },
+            0,
+        )
+        .unwrap();
+        assert_eq!((ledger.lost, ledger.lost_least), (5_000, Some(984)));
+        assert_eq!(
+            ledger.lost_at[&Stage::Ring],
+            Some(Share::Range {
+                min: 984,
+                max: 5_000
+            })
+        );
+        assert_eq!((ledger.unique, ledger.unexplained), (15_000, 0));
+    }
+
+    #[test]
+    fn with_processed_alone_the_loss_is_an_interval() {
+        let counts = |processed| Counts {
+            processed: Some(processed),
+            ..Counts::default()
+        };
+        let all = ledger(counts(28_112), FILLER).unwrap();
+        assert_eq!((all.lost, all.lost_least), (0, None));
+        let tail = ledger(counts(26_112), FILLER).unwrap();
+        assert_eq!((tail.lost, tail.lost_least), (2_000, Some(0)));
+        let lost = ledger(counts(10_000), FILLER).unwrap();
+        assert_eq!((lost.lost, lost.lost_least), (18_112, Some(10_000)));
+    }
+
+    #[test]
+    fn a_program_that_says_nothing_has_no_ledger() {
+        assert_eq!(ledger(Counts::default(), 0), None);
+    }
+
+    #[test]
+    fn more_than_was_sent_is_invalid() {
+        let ledger = ledger(
+            Counts {
+                processed: Some(24_017),
+                ..Counts::default()
+            },
+            0,
+        )
+        .unwrap();
+        assert_eq!(
+            ledger.state,
+            LedgerState::Invalid {
+                cause: "the program counted 24017 packets, 24016 were sent".into()
+            }
+        );
+    }
+}
