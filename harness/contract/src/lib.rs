@@ -12,6 +12,7 @@ pub mod control;
 pub mod digest;
 pub mod exit;
 pub mod failure;
+pub mod identity;
 pub mod metric;
 pub mod plan;
 pub mod record;
