@@ -119,21 +119,31 @@ fn hashed(path: &Path) -> Result<Program, Failure> {
 /// Copies an executable to its address, unless it is there already with that content.
 fn kept(path: &Path, evidence_root: &Path) -> Result<Program, Failure> {
     let Program { sha256, .. } = hashed(path)?;
-    let name = path.file_name().unwrap_or(path.as_os_str());
     let mut refused = None;
     for cache in caches(evidence_root) {
-        let folder = cache.join("bin").join(&sha256);
-        match keep_in(&folder, path, name, &sha256) {
+        match keep_in_cache(&cache, path, &sha256) {
             Ok(path) => return Ok(Program { path, sha256 }),
-            Err(error) => refused = Some((folder, error)),
+            Err(failure) => refused = Some(failure),
         }
     }
-    let (folder, error) = refused.expect("there is at least one cache");
-    Err(Failure::host(format!(
-        "cannot keep {} in {}: {error}",
-        path.display(),
-        folder.display()
-    )))
+    Err(refused.expect("there is at least one cache"))
+}
+
+/// Copies an executable to its address in one cache, unless it is there already with that content.
+///
+/// # Errors
+///
+/// It cannot be read or kept (exit 3).
+pub(crate) fn keep_in_cache(cache: &Path, path: &Path, sha256: &str) -> Result<PathBuf, Failure> {
+    let folder = cache.join("bin").join(sha256);
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    keep_in(&folder, path, name, sha256).map_err(|error| {
+        Failure::host(format!(
+            "cannot keep {} in {}: {error}",
+            path.display(),
+            folder.display()
+        ))
+    })
 }
 
 fn keep_in(
@@ -160,7 +170,7 @@ fn keep_in(
 }
 
 /// Where kept executables may live, first choice first: the user's cache, else beside the evidence.
-fn caches(evidence_root: &Path) -> Vec<PathBuf> {
+pub(crate) fn caches(evidence_root: &Path) -> Vec<PathBuf> {
     let var = |name| {
         std::env::var_os(name)
             .map(PathBuf::from)

@@ -11,6 +11,7 @@ pub mod executables;
 pub mod explain;
 pub mod host;
 pub mod judge;
+pub mod revision;
 pub mod run;
 pub mod session;
 pub mod trial;
