@@ -1,7 +1,10 @@
-//! Which executables run: found beside this one, kept under their content's address.
+//! Which executables run: found beside this one, built, or installed; most are kept under their
+//! content's address.
 //!
 //! A copy at `<cache>/bin/<sha256>/<name>` cannot change under a running campaign, and paths of
-//! both arms are equally long, so that argv and the stack are laid out alike.
+//! both arms are equally long, so that argv and the stack are laid out alike. What a user has
+//! installed runs in place, since a copy may lose its capabilities or what it looks for beside
+//! itself; its hash is taken again at every launch.
 
 use std::fs;
 use std::io;
@@ -11,12 +14,18 @@ use std::path::{Path, PathBuf};
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::{sha256_file, sha256_self};
 use wiretrial_contract::failure::Failure;
+use wiretrial_contract::identity::Identity;
+use wiretrial_contract::plan::{Campaign, Measured, PassProgram, Plan, Work, Workload};
+use wiretrial_contract::program::ProgramSpec;
 
+use crate::revision::{Built, identity_of};
 use crate::trial::setting::{Program, Programs};
 
 /// Generator and receiver packages, which are also the names of their executables.
 const GENERATOR: &str = "wiretrial-generator";
 const RECEIVER: &str = "wiretrial-receiver";
+/// Where programs are looked for behind PATH, which often lacks the first for an ordinary user.
+const MORE_PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
 /// Executables the user named instead of the ones beside this one.
 #[derive(Debug, Clone, Default)]
@@ -30,41 +39,193 @@ pub struct Named {
 /// Executables that were found, before they are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The generator.
-    pub generator: PathBuf,
-    /// The receiver.
+    /// The generator; none where nothing is sent.
+    pub generator: Option<PathBuf>,
+    /// This version's receiver.
     pub receiver: PathBuf,
-    /// SHA-256 of the receiver.
-    pub receiver_sha256: String,
+    /// What each arm measures.
+    pub arms: Vec<FoundArm>,
 }
 
-/// Finds the executables of a campaign whose arms all run the built-in receiver.
+/// What one arm measures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundArm {
+    /// The receiver itself, or what it starts.
+    pub measured: Origin,
+    /// Identity of what is measured.
+    pub identity: Identity,
+}
+
+/// Where what is measured comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A receiver of this project.
+    Receiver(PathBuf),
+    /// A program that was built or named by its path.
+    Given(PathBuf),
+    /// A program that is installed.
+    Installed(PathBuf),
+}
+
+/// The receiver of this version.
 ///
 /// # Errors
 ///
-/// One is missing or cannot be read (exit 3).
-pub fn find(named: &Named) -> Result<Found, Failure> {
-    let receiver = found(named.receiver.as_deref(), RECEIVER)?;
+/// It is missing (exit 3).
+pub fn find_receiver(named: &Named) -> Result<PathBuf, Failure> {
+    found(named.receiver.as_deref(), RECEIVER)
+}
+
+/// Finds the executables of a campaign. `given` are what its arms measure, where that was built or
+/// named; else it is what the campaign says.
+///
+/// # Errors
+///
+/// One is missing or cannot be read (exit 3), or a campaign has several in one arm (exit 2).
+pub fn find(
+    named: &Named,
+    campaign: &Campaign,
+    given: Option<&[Built; 2]>,
+) -> Result<Found, Failure> {
+    let receiver = find_receiver(named)?;
+    let generator = match campaign.workload() {
+        Workload::Live => Some(found(named.generator.as_deref(), GENERATOR)?),
+        Workload::File | Workload::Command => None,
+    };
+    let arms = (0..campaign.arms.len()).map(|arm| {
+        let given = given.map(|given| &given[arm]);
+        let measured = match (outside(campaign, arm)?, given) {
+            (None, None) => Origin::Receiver(receiver.clone()),
+            (None, Some(built)) => Origin::Receiver(built.path.clone()),
+            (Some(_), Some(built)) => Origin::Given(built.path.clone()),
+            (Some(spec), None) => Origin::Installed(installed(&spec.binary)?),
+        };
+        let identity = match given {
+            Some(built) => built.identity.clone(),
+            None => identity_of(measured.path())?,
+        };
+        Ok(FoundArm { measured, identity })
+    });
     Ok(Found {
-        generator: found(named.generator.as_deref(), GENERATOR)?,
-        receiver_sha256: hashed(&receiver)?.sha256,
+        generator,
+        arms: arms.collect::<Result<_, Failure>>()?,
         receiver,
     })
 }
 
+/// Finds the executables of a sealed plan again: what was built is in the cache only.
+///
+/// # Errors
+///
+/// As [`find`]. That they are the sealed ones is not checked here.
+pub fn find_again(named: &Named, plan: &Plan, evidence_root: &Path) -> Result<Found, Failure> {
+    let cached = plan.campaign.arms.iter().map(|arm| {
+        let identity = plan.identities.get(&arm.name)?;
+        let path = cached(&identity.sha256, evidence_root)?;
+        Some(Built {
+            path,
+            identity: identity.clone(),
+        })
+    });
+    let cached: Vec<Option<Built>> = cached.collect();
+    // Both arms were built or named, or none was: what is installed is in no cache.
+    let given = match <[Option<Built>; 2]>::try_from(cached) {
+        Ok([Some(baseline), Some(candidate)]) => Some([baseline, candidate]),
+        _ => None,
+    };
+    find(named, &plan.campaign, given.as_ref())
+}
+
+/// The executable with this content in a cache.
+fn cached(sha256: &str, evidence_root: &Path) -> Option<PathBuf> {
+    caches(evidence_root)
+        .into_iter()
+        .filter_map(|cache| fs::read_dir(cache.join("bin").join(sha256)).ok())
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| sha256_file(path).is_ok_and(|hash| hash == sha256))
+}
+
+impl Origin {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Receiver(path) | Self::Given(path) | Self::Installed(path) => path,
+        }
+    }
+}
+
+/// The program of the user's that an arm measures in every case.
+fn outside(campaign: &Campaign, arm: usize) -> Result<Option<&ProgramSpec>, Failure> {
+    let mut programs = campaign.cases.iter().map(|case| match &case.work {
+        Work::Live(live) => match &live.receivers[arm].program {
+            Measured::BuiltIn { .. } => None,
+            Measured::Outside(spec) => Some(spec),
+        },
+        Work::Passes(passes) => match &passes.programs[arm] {
+            PassProgram::RawFold => None,
+            PassProgram::Outside(spec) => Some(spec),
+        },
+    });
+    let first = programs.next().flatten();
+    let binary = |spec: Option<&ProgramSpec>| spec.map(|spec| spec.binary.clone());
+    if let Some(other) = programs.find(|other| binary(*other) != binary(first)) {
+        return Err(Failure::usage(format!(
+            "arm {} has program.binary {} and {}; an arm is one program, make two campaigns",
+            campaign.arms[arm].name,
+            binary(first).unwrap_or_else(|| "of the built-in receiver".into()),
+            binary(other).unwrap_or_else(|| "of the built-in receiver".into()),
+        )));
+    }
+    Ok(first)
+}
+
+/// A program by its path or, without a `/`, by its name in PATH.
+fn installed(binary: &str) -> Result<PathBuf, Failure> {
+    if binary.contains('/') {
+        let path = PathBuf::from(binary);
+        return if path.is_file() {
+            std::path::absolute(&path)
+                .map_err(|error| Failure::host(format!("cannot find {binary}: {error}")))
+        } else {
+            Err(Failure::host(format!(
+                "no program {binary}; build it, or set program.binary"
+            )))
+        };
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    path.split(':')
+        .chain(MORE_PATH.split(':'))
+        .filter(|folder| !folder.is_empty())
+        .map(|folder| Path::new(folder).join(binary))
+        .find(|path| {
+            fs::metadata(path)
+                .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+        })
+        .ok_or_else(|| {
+            Failure::host(format!(
+                "program {binary} is not in PATH; install it, or set program.binary to its path"
+            ))
+        })
+}
+
 impl Found {
-    /// Keeps them under their content's address. Without isolation and without root they run in
+    /// The receivers that will capture: under isolation `none` each needs the right to.
+    #[must_use]
+    pub fn receivers(&self) -> Vec<&Path> {
+        let measured = self.arms.iter().map(|arm| match &arm.measured {
+            Origin::Receiver(path) => path.as_path(),
+            Origin::Given(_) | Origin::Installed(_) => self.receiver.as_path(),
+        });
+        measured.collect()
+    }
+
+    /// Keeps them under their content's address. Without isolation and without root receivers run in
     /// place: a copy would lose its file capabilities (capabilities(7)).
     ///
     /// # Errors
     ///
     /// One cannot be read or kept (exit 3).
-    pub fn keep(
-        &self,
-        arms: usize,
-        isolation: Isolation,
-        evidence_root: &Path,
-    ) -> Result<Programs, Failure> {
+    pub fn keep(&self, isolation: Isolation, evidence_root: &Path) -> Result<Programs, Failure> {
         let in_place = isolation == Isolation::None && !nix::unistd::geteuid().is_root();
         let keep = |path: &Path| {
             if in_place {
@@ -73,12 +234,22 @@ impl Found {
                 kept(path, evidence_root)
             }
         };
-        let receiver = keep(&self.receiver)?;
-        Ok(Programs {
-            generator: keep(&self.generator)?,
-            receivers: vec![receiver; arms],
-            outside: vec![None; arms],
-        })
+        let own = keep(&self.receiver)?;
+        let mut programs = Programs {
+            generator: self.generator.as_deref().map(keep).transpose()?,
+            receivers: Vec::new(),
+            outside: Vec::new(),
+        };
+        for arm in &self.arms {
+            let (receiver, outside) = match &arm.measured {
+                Origin::Receiver(path) => (keep(path)?, None),
+                Origin::Given(path) => (own.clone(), Some(kept(path, evidence_root)?)),
+                Origin::Installed(path) => (own.clone(), Some(hashed(path)?)),
+            };
+            programs.receivers.push(receiver);
+            programs.outside.push(outside);
+        }
+        Ok(programs)
     }
 }
 

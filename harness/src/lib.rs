@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod campaign;
 pub mod cli;
+pub mod compare;
 pub mod evidence;
 pub mod executables;
 pub mod explain;
@@ -15,3 +16,4 @@ pub mod revision;
 pub mod run;
 pub mod session;
 pub mod trial;
+pub mod workload;

@@ -229,13 +229,13 @@ fn a_receiver_that_hangs() {
 fn a_receiver_of_another_protocol() {
     let ended = with_receiver(&format!(
         "{}; cat",
-        HELLO.replace("[1,1],\"stamp", "[2,3],\"stamp")
+        HELLO.replace("[1,1],\"stamp", "[3,4],\"stamp")
     ));
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(
         ended
             .last_line()
-            .contains("speaks protocol 2 to 3, this harness 1 to 1"),
+            .contains("speaks protocol 3 to 4, this harness 1 to 2"),
         "{}",
         ended.stderr
     );

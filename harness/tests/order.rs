@@ -12,7 +12,7 @@ use wiretrial::campaign::{plan as sealing, shipped};
 use wiretrial::evidence::rows::{self, Rows, read_chain};
 use wiretrial::judge;
 use wiretrial::run::{self, End};
-use wiretrial::trial::conduct;
+use wiretrial::trial::pair::{self, PairRun};
 use wiretrial::trial::pairs;
 use wiretrial::trial::setting::{Job, Program, Programs, Setting};
 use wiretrial_contract::analysis::{Analysis, LoadVerdict, Verdict};
@@ -45,6 +45,7 @@ fn plan(set: &[&str]) -> Plan {
         campaign,
         seed: Seed(0x5eed),
         earlier_plans: Vec::new(),
+        ci_attempt: None,
         isolation: Isolation::Sandbox,
         placement: Placement {
             steering: None,
@@ -65,8 +66,9 @@ fn programs() -> Programs {
         sha256: name.to_owned(),
     };
     Programs {
-        generator: program("g"),
+        generator: Some(program("g")),
         receivers: vec![program("b"), program("c")],
+        outside: vec![None, None],
     }
 }
 
@@ -83,11 +85,13 @@ fn setting<'a>(plan: &'a Plan, programs: &'a Programs) -> Setting<'a> {
         gone_ns: 0,
         raw: Path::new("raw"),
         allowed_targets: &[],
+        receive_thread: None,
+        inputs: &[],
     }
 }
 
 /// Runs the first pair of the plan that is launched in this order.
-fn pair(plan: &Plan, order: LaunchOrder, host: &mut FakeHost) -> conduct::PairRun {
+fn pair(plan: &Plan, order: LaunchOrder, host: &mut FakeHost) -> PairRun {
     let programs = programs();
     let planned = plan
         .pairs
@@ -99,7 +103,7 @@ fn pair(plan: &Plan, order: LaunchOrder, host: &mut FakeHost) -> conduct::PairRu
         phase: Phase::Confirm,
         replaces: None,
     };
-    conduct::pair(host, &setting(plan, &programs), &job)
+    pair::run(host, &setting(plan, &programs), &job)
 }
 
 fn refs(rows: &[TrialRecord]) -> Vec<&TrialRecord> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What an arm's program is. Unknown is absent, as is what does not apply.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Identity {
     /// SHA-256 of the executable's bytes.
     pub sha256: String,

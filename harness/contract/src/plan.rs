@@ -445,6 +445,10 @@ pub struct Plan {
     pub attempt: u32,
     /// Those plans' SHA-256, oldest first.
     pub earlier_plans: Vec<String>,
+    /// The how-manyth attempt of its job a CI system says this is: a fresh runner has no earlier
+    /// plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ci_attempt: Option<u32>,
     /// Campaign seed.
     pub seed: Seed,
     /// How trials are separated from the host.
@@ -460,6 +464,16 @@ pub struct Plan {
     pub rule: Rule,
     /// The pairs, in the order in which they run.
     pub pairs: Vec<PlannedPair>,
+}
+
+impl Plan {
+    /// SHA-256 of what an arm measures, as sealed.
+    #[must_use]
+    pub fn measured(&self, arm: &str) -> Option<&String> {
+        self.binaries
+            .get(&format!("program/{arm}"))
+            .or_else(|| self.binaries.get(&format!("receiver/{arm}")))
+    }
 }
 
 /// A campaign's seed, written as `0x` and 16 hexadecimal digits, since 64 bits do not fit the

@@ -6,7 +6,9 @@ use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::identity::Identity;
-use wiretrial_contract::plan::{Campaign, Design, PLAN_SCHEMA, Placement, Plan, Rule, Seed};
+use wiretrial_contract::plan::{
+    Campaign, Design, PLAN_SCHEMA, PassProgram, Placement, Plan, Rule, Seed, Work, Workload,
+};
 use wiretrial_stats::bootstrap::RESAMPLES;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95};
 use wiretrial_stats::loss::LIMIT_PER_THOUSAND;
@@ -21,6 +23,8 @@ pub struct Inputs {
     pub campaign: Campaign,
     /// SHA-256 of earlier plans of the same question under the same evidence root, oldest first.
     pub earlier_plans: Vec<String>,
+    /// The how-manyth attempt of its job a CI system says this is.
+    pub ci_attempt: Option<u32>,
     /// The campaign's seed.
     pub seed: Seed,
     /// How trials are kept apart from the host.
@@ -43,6 +47,7 @@ pub fn plan(inputs: Inputs) -> Plan {
         question_sha256: question_sha256(&inputs.campaign),
         attempt: earlier.saturating_add(1),
         earlier_plans: inputs.earlier_plans,
+        ci_attempt: inputs.ci_attempt,
         seed: inputs.seed,
         isolation: inputs.isolation,
         binaries: inputs.binaries,
@@ -115,16 +120,7 @@ pub fn check(plan: &Plan) -> Result<(), Failure> {
     rules::check(campaign).map_err(|failure| {
         Failure::mismatch(format!("the plan's campaign is none: {}", failure.message))
     })?;
-    let arms = campaign
-        .arms
-        .iter()
-        .map(|arm| format!("receiver/{}", arm.name));
-    let roles: BTreeSet<String> = ["harness", "generator"]
-        .map(String::from)
-        .into_iter()
-        .chain(arms)
-        .collect();
-    if !plan.binaries.keys().eq(roles.iter()) {
+    if !plan.binaries.keys().eq(roles(campaign).iter()) {
         return Err(Failure::mismatch(
             "the plan does not name every executable once",
         ));
@@ -143,6 +139,25 @@ pub fn check(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What runs in a campaign, by role.
+fn roles(campaign: &Campaign) -> BTreeSet<String> {
+    let mut roles = BTreeSet::from(["harness".to_owned()]);
+    if campaign.workload() == Workload::Live {
+        roles.insert("generator".into());
+    }
+    for (index, arm) in campaign.arms.iter().enumerate() {
+        roles.insert(format!("receiver/{}", arm.name));
+        let outside = campaign.cases.iter().any(|case| match &case.work {
+            Work::Live(live) => live.receivers[index].outside().is_some(),
+            Work::Passes(passes) => matches!(passes.programs[index], PassProgram::Outside(_)),
+        });
+        if outside {
+            roles.insert(format!("program/{}", arm.name));
+        }
+    }
+    roles
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::overrides::Overrides;
@@ -153,6 +168,7 @@ mod tests {
         Inputs {
             campaign: shipped::load("demo", &Overrides::default()).unwrap(),
             earlier_plans: earlier_plans.iter().map(ToString::to_string).collect(),
+            ci_attempt: None,
             seed: Seed(seed),
             isolation: Isolation::Sandbox,
             binaries: BTreeMap::new(),

@@ -10,7 +10,7 @@ use wiretrial_contract::record::HostFacts;
 
 use super::output;
 use crate::campaign::plan::FOREIGN_CPU;
-use crate::executables::{self, Found, Named};
+use crate::executables::{self, Named};
 use crate::host::{Host, HostLock, Interrupt, IsolationChoice, LocalHost, Setting};
 
 /// Try every isolation, read what disturbs measurements here, and name the command that mends each
@@ -47,18 +47,18 @@ pub(super) fn run(_: &Arguments) -> Result<(), Failure> {
     let mut lines = Vec::new();
     match HostLock::take()
         .map(drop)
-        .and_then(|()| executables::find(&Named::default()))
+        .and_then(|()| executables::find_receiver(&Named::default()))
     {
         Err(failure) => findings.push(stops(&failure)),
-        Ok(found) => {
-            let isolations = isolations(&found, &interrupt)?;
+        Ok(receiver) => {
+            let isolations = isolations(&receiver, &interrupt)?;
             lines.extend(isolations.iter().map(|(name, result)| match result {
                 Ok(()) => format!("isolation {name}: works"),
                 Err(failure) => format!("isolation {name}: {failure}"),
             }));
-            match open(&found, IsolationChoice::Auto, &interrupt) {
+            match open(&receiver, IsolationChoice::Auto, &interrupt) {
                 Err(failure) => findings.push(stops(&failure)),
-                Ok(mut host) => look(&mut host, &found.receiver, &mut lines, &mut findings)?,
+                Ok(mut host) => look(&mut host, &receiver, &mut lines, &mut findings)?,
             }
         }
     }
@@ -100,13 +100,13 @@ fn stops(failure: &Failure) -> Finding {
 }
 
 fn open(
-    found: &Found,
+    receiver: &Path,
     isolation: IsolationChoice,
     interrupt: &Interrupt,
 ) -> Result<LocalHost, Failure> {
     LocalHost::open(&Setting {
         executable: Path::new("/proc/self/exe"),
-        receivers: &[&found.receiver],
+        receivers: &[receiver],
         isolation,
         interrupt: interrupt.clone(),
     })
@@ -116,11 +116,11 @@ fn open(
 type Tried = Vec<(&'static str, Result<(), Failure>)>;
 
 /// Tries each isolation and lets go of it again.
-fn isolations(found: &Found, interrupt: &Interrupt) -> Result<Tried, Failure> {
+fn isolations(receiver: &Path, interrupt: &Interrupt) -> Result<Tried, Failure> {
     [Isolation::Sandbox, Isolation::Netns, Isolation::None]
         .into_iter()
         .map(|isolation| {
-            let result = open(found, isolation.into(), interrupt).map(drop);
+            let result = open(receiver, isolation.into(), interrupt).map(drop);
             match result {
                 Err(failure) if failure == Failure::interrupted() => Err(failure),
                 result => Ok((isolation.name(), result)),

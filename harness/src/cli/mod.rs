@@ -1,5 +1,7 @@
 //! The command line: one file a verb, and what turns their failures into exit codes.
 
+mod campaign;
+mod compare;
 mod doctor;
 mod explain;
 mod options;
@@ -20,6 +22,7 @@ const OVERVIEW: &str = "\
 wiretrial: did this change make a packet-capture program better or worse?
 
 measure  run CAMPAIGN    plan, seal, run, judge, report      wiretrial run demo
+         compare [A] [B] two revisions of a program, judged   wiretrial compare main
 look     plan CAMPAIGN   what would run, nothing is touched  wiretrial plan demo --full
          explain WORD    what a word in a report means       wiretrial explain coupled
          doctor          what this host can do               wiretrial doctor
@@ -40,6 +43,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(run::Arguments),
+    Compare(compare::Arguments),
     Plan(plan::Arguments),
     Explain(explain::Arguments),
     Doctor(doctor::Arguments),
@@ -70,6 +74,7 @@ pub fn main() -> ExitCode {
         None => output::data(OVERVIEW),
         Some(Verb::Agent) => return crate::agent::serve(),
         Some(Verb::Run(arguments)) => run::run(&arguments),
+        Some(Verb::Compare(arguments)) => compare::run(&arguments),
         Some(Verb::Plan(arguments)) => plan::run(&arguments),
         Some(Verb::Explain(arguments)) => explain::run(&arguments),
         Some(Verb::Doctor(arguments)) => doctor::run(&arguments),

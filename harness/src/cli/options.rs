@@ -8,7 +8,8 @@ use wiretrial_contract::plan::Seed;
 
 use crate::campaign::overrides::Overrides;
 use crate::executables::Named;
-use crate::host::IsolationChoice;
+use crate::host::{Interrupt, IsolationChoice};
+use crate::session::Options;
 
 /// What the command line sets over a campaign file.
 #[derive(Debug, Args)]
@@ -60,12 +61,24 @@ pub(super) struct HostOptions {
 }
 
 impl HostOptions {
-    pub(super) fn named(&self) -> Named {
-        Named {
-            generator: self.generator_binary.clone(),
-            receiver: self.receiver_binary.clone(),
+    pub(super) fn options(&self, interrupt: Interrupt) -> Options {
+        Options {
+            isolation: self.isolation,
+            allowed_targets: self.allow_target.clone(),
+            named: Named {
+                generator: self.generator_binary.clone(),
+                receiver: self.receiver_binary.clone(),
+            },
+            interrupt,
+            ci_attempt: ci_attempt(|name| std::env::var(name).ok()),
         }
     }
+}
+
+/// What GitHub says (`GITHUB_RUN_ATTEMPT`, docs.github.com, "Variables reference"). GitLab gives a
+/// retried job no number.
+fn ci_attempt(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    variable("GITHUB_RUN_ATTEMPT")?.parse().ok()
 }
 
 /// Reads a seed.

@@ -107,6 +107,24 @@ impl Folder {
         })
     }
 
+    /// Moves the files of another folder to `name` in this one, and removes that folder.
+    ///
+    /// # Errors
+    ///
+    /// One cannot be read, or written here (exit 4).
+    pub fn adopt(&self, from: &Path, name: &str) -> Result<(), Failure> {
+        let cannot = |error| Failure::evidence(format!("{}: {error}", from.display()));
+        for entry in fs::read_dir(from).map_err(cannot)? {
+            let entry = entry.map_err(cannot)?;
+            let bytes = fs::read(entry.path()).map_err(cannot)?;
+            self.write(
+                &format!("{name}/{}", entry.file_name().to_string_lossy()),
+                &bytes,
+            )?;
+        }
+        fs::remove_dir_all(from).map_err(cannot)
+    }
+
     /// Reads a file.
     ///
     /// # Errors

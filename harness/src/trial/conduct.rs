@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
         let generator = host.launch(&Launch {
             role: Role::Generator,
             name: "generator".into(),
-            program: self.setting.programs.generator.path.clone(),
+            program: self.setting.generator().path.clone(),
             padding,
             stderr: self.setting.raw.join("generator.stderr"),
         })?;

@@ -149,7 +149,7 @@ impl Member {
         let mut binaries = vec![
             (
                 "generator".into(),
-                sealed.generator.sha256.clone(),
+                setting.generator().sha256.clone(),
                 shared.generator_sha256.clone().unwrap_or_default(),
             ),
             (

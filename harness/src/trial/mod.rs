@@ -1,7 +1,7 @@
 //! One pair of trials: its steps, where its datagrams went, and whether it counts.
 
 pub mod backlog;
-pub mod conduct;
+mod conduct;
 pub mod count;
 pub mod guards;
 pub mod ledger;

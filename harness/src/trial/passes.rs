@@ -7,13 +7,11 @@
 use std::time::Duration;
 
 use wiretrial_contract::control::{
-    FromChild, Pass, PassInput, PassWork, PassesPrepare, Ready, Role, ToChild,
+    FromChild, Message, Pass, PassInput, PassWork, PassesPrepare, Ready, Role, ToChild,
 };
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{PassProgram, Passes};
-use wiretrial_contract::record::{
-    Delivery, Guard, HostWindow, Outcome, Step, TRIAL_SCHEMA, TrialRecord,
-};
+use wiretrial_contract::record::{Delivery, Guard, HostWindow, Step, TRIAL_SCHEMA, TrialRecord};
 use wiretrial_contract::report::PassReport;
 use wiretrial_stats::order;
 use wiretrial_stats::random::{Purpose, Stream, stream_seed};

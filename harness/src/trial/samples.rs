@@ -264,6 +264,7 @@ pub(crate) fn plan() -> Plan {
         question_sha256: "aa".into(),
         attempt: 1,
         earlier_plans: Vec::new(),
+        ci_attempt: None,
         seed,
         isolation: Isolation::Sandbox,
         binaries: BTreeMap::new(),

@@ -52,8 +52,8 @@ pub struct InputFiles {
 /// Executables of a campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
-    /// The generator.
-    pub generator: Program,
+    /// The generator; none where nothing is sent.
+    pub generator: Option<Program>,
     /// The receiver of each arm.
     pub receivers: Vec<Program>,
     /// The program of the user's that each arm measures; none where it is the receiver itself.
@@ -103,6 +103,18 @@ impl Setting<'_> {
         self.case(job).live().expect("the case sends packets")
     }
 
+    /// The generator of a live campaign.
+    ///
+    /// # Panics
+    ///
+    /// In a campaign that sends nothing.
+    pub(super) fn generator(&self) -> &Program {
+        self.programs
+            .generator
+            .as_ref()
+            .expect("a live campaign has a generator")
+    }
+
     /// The program of the user's that an arm measures, for its receiver to start.
     ///
     /// # Errors
@@ -114,8 +126,11 @@ impl Setting<'_> {
             let name = &self.campaign.arms[arm].name;
             Failure::host(format!("the program of {name} was not found"))
         })?;
+        // It is started from another folder.
+        let path = std::path::absolute(&program.path)
+            .map_err(|error| Failure::host(format!("cannot find this folder: {error}")))?;
         Ok(Executable {
-            path: program.path.to_string_lossy().into_owned(),
+            path: path.to_string_lossy().into_owned(),
             sha256: program.sha256.clone(),
             spec: spec.clone(),
         })

@@ -1,17 +1,20 @@
 //! One session of running a campaign: the host is open, the executables are kept, the plan is
 //! sealed. A resumed campaign has several.
 
+mod inputs;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::clock;
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{Campaign, Placement, Plan, Seed};
+use wiretrial_contract::identity::Identity;
+use wiretrial_contract::plan::{Campaign, Placement, Plan, Seed, Workload};
 use wiretrial_contract::record::TrialRecord;
 
 use crate::campaign::{file, plan as sealing};
@@ -25,8 +28,9 @@ use crate::host::{
     Interrupt, IsolationChoice, LocalHost, Setting as HostSetting, choose_placement, class,
 };
 use crate::judge;
+use crate::revision::Built;
 use crate::run::{self, End};
-use crate::trial::setting::{Programs, Setting};
+use crate::trial::setting::{InputFiles, Programs, Setting};
 
 /// What a session is started with, besides the campaign.
 #[derive(Debug)]
@@ -39,6 +43,21 @@ pub struct Options {
     pub named: Named,
     /// The flag that ends every wait.
     pub interrupt: Interrupt,
+    /// The how-manyth attempt of its job a CI system says this is.
+    pub ci_attempt: Option<u32>,
+}
+
+/// What a session is to run.
+#[derive(Debug)]
+pub struct Question {
+    /// The campaign, every default filled in.
+    pub campaign: Campaign,
+    /// The capture file of each case, where it reads one.
+    pub files: Vec<Option<PathBuf>>,
+    /// What the arms measure, where that was built or named by its path.
+    pub given: Option<[Built; 2]>,
+    /// Folder with the logs of building it; they become part of the evidence.
+    pub logs: Option<PathBuf>,
 }
 
 /// A sealed campaign that is being run.
@@ -51,6 +70,7 @@ pub struct Session {
     folder: Folder,
     rows: Rows,
     records: Vec<TrialRecord>,
+    inputs: Vec<Option<InputFiles>>,
     identity: (String, String),
     allowed_targets: Vec<IpAddr>,
     run_id: u64,
@@ -75,7 +95,7 @@ impl Session {
     /// Nothing is left behind when the campaign compares a thing with itself, the folder exists
     /// (exit 2), the host cannot run it or a rehearsal did not reach its rate (exit 3).
     pub fn start(
-        campaign: Campaign,
+        question: Question,
         seed: Seed,
         out: Option<&Path>,
         options: &Options,
@@ -83,28 +103,26 @@ impl Session {
         if let Some(out) = out {
             folder::refuse_existing(out)?;
         }
-        let mut opened = Opened::open(options)?;
-        if file::identical_arms(&campaign) {
-            return Err(Failure::usage(format!(
-                "baseline and candidate are the same binary (sha256 {}...) with the same settings: \
-                 nothing to compare. --aa measures the floor on purpose",
-                &opened.found.receiver_sha256[..4]
-            )));
-        }
+        let mut campaign = question.campaign;
         let root = Path::new(ROOT);
+        let found = executables::find(&options.named, &campaign, question.given.as_ref())?;
+        refuse_same(&campaign, &found)?;
+        let inputs = inputs::read(&mut campaign, &question.files, root)?;
+        let mut opened = Opened::open(&campaign, found, options)?;
         let isolation = opened.host.isolation();
-        let programs = opened.found.keep(campaign.arms.len(), isolation, root)?;
+        let programs = opened.found.keep(isolation, root)?;
         let placement = opened.place(&campaign);
         opened.check_ports(&campaign)?;
-        let question = sealing::question_sha256(&campaign);
+        let asked = sealing::question_sha256(&campaign);
         let plan = sealing::plan(sealing::Inputs {
-            earlier_plans: folder::earlier_plans(root, &campaign.name, &question),
+            earlier_plans: folder::earlier_plans(root, &campaign.name, &asked),
+            ci_attempt: options.ci_attempt,
+            binaries: binaries(&campaign, &programs)?,
+            identities: identities(&campaign, &opened.found),
             campaign,
             seed,
             isolation,
             placement,
-            binaries: binaries(&programs)?,
-            identities: BTreeMap::new(),
         });
         let bytes = pretty(&plan);
         let plan_sha256 = sha256(&bytes);
@@ -116,7 +134,18 @@ impl Session {
         let folder = Folder::create(&path)?;
         let identity = (opened.class.digits().to_owned(), opened.class.words.clone());
         let run_id = random()?;
-        let sealed = Self::rehearse(&mut opened, &plan, &programs, &folder, options, run_id)
+        let sealed = question
+            .logs
+            .map_or(Ok(()), |logs| folder.adopt(&logs, RAW))
+            .and_then(|()| {
+                let rehearsed = Rehearsed {
+                    plan: &plan,
+                    programs: &programs,
+                    inputs: &inputs,
+                    folder: &folder,
+                };
+                rehearsed.run(&mut opened, options, run_id)
+            })
             .and_then(|()| {
                 opened.note_session(&folder, &mut Environment::new(), 0, None)?;
                 folder.write(PLAN, &bytes)?;
@@ -137,6 +166,7 @@ impl Session {
             folder,
             rows,
             records: Vec::new(),
+            inputs,
             identity,
             allowed_targets: options.allowed_targets.clone(),
             run_id,
@@ -163,13 +193,14 @@ impl Session {
             allowed_targets: options.allowed_targets.clone(),
             named: options.named.clone(),
             interrupt: options.interrupt.clone(),
+            ci_attempt: options.ci_attempt,
         };
-        let mut opened = Opened::open(options)?;
-        let programs =
-            opened
-                .found
-                .keep(plan.campaign.arms.len(), plan.isolation, Path::new(ROOT))?;
-        same_binaries(&plan, &binaries(&programs)?)?;
+        let root = Path::new(ROOT);
+        let found = executables::find_again(&options.named, &plan, root)?;
+        let inputs = inputs::again(&plan.campaign, root)?;
+        let mut opened = Opened::open(&plan.campaign, found, options)?;
+        let programs = opened.found.keep(plan.isolation, root)?;
+        same_binaries(&plan, &binaries(&plan.campaign, &programs)?)?;
         let class = (opened.class.sha256.clone(), opened.class.words.clone());
         let sealed = environment
             .sessions
@@ -207,6 +238,7 @@ impl Session {
             programs,
             rows: resumed.rows,
             records: resumed.records,
+            inputs,
             identity: (opened.class.digits().to_owned(), opened.class.words.clone()),
             allowed_targets: options.allowed_targets.clone(),
             run_id: random()?,
@@ -215,36 +247,6 @@ impl Session {
             plan,
             folder,
         })
-    }
-
-    fn rehearse(
-        opened: &mut Opened,
-        plan: &Plan,
-        programs: &Programs,
-        folder: &Folder,
-        options: &Options,
-        run_id: u64,
-    ) -> Result<(), Failure> {
-        opened.hold_control_port(&plan.campaign)?;
-        let rehearsal = run::rehearsal_plan(plan);
-        let bytes = pretty(&rehearsal);
-        folder.write(&format!("{PILOT}/{PLAN}"), &bytes)?;
-        let mut rows = Rows::create(&folder.path().join(PILOT), &sha256(&bytes))?;
-        let raw = folder.path().join(PILOT).join(RAW);
-        let setting = Setting {
-            campaign: &rehearsal.campaign,
-            rule: &rehearsal.rule,
-            placement: &rehearsal.placement,
-            programs,
-            interface: rehearsal.campaign.topology.kind.interface(),
-            run_id: run_id ^ 1,
-            seed: rehearsal.seed.0,
-            began_ns: clock::monotonic_ns(),
-            gone_ns: 0,
-            raw: &raw,
-            allowed_targets: &options.allowed_targets,
-        };
-        run::rehearse(&mut opened.host, &setting, &rehearsal, &mut rows)
     }
 
     /// Remarks about the host for the person who started it.
@@ -296,6 +298,8 @@ impl Session {
             gone_ns: self.gone_ns,
             raw: &raw,
             allowed_targets: &self.allowed_targets,
+            receive_thread: None,
+            inputs: &self.inputs,
         };
         run::run(
             &mut self.host,
@@ -340,13 +344,51 @@ impl Session {
     }
 }
 
+/// What a rehearsal needs besides the host.
+struct Rehearsed<'a> {
+    plan: &'a Plan,
+    programs: &'a Programs,
+    inputs: &'a [Option<InputFiles>],
+    folder: &'a Folder,
+}
+
+impl Rehearsed<'_> {
+    fn run(&self, opened: &mut Opened, options: &Options, run_id: u64) -> Result<(), Failure> {
+        opened.hold_control_port(&self.plan.campaign)?;
+        let rehearsal = run::rehearsal_plan(self.plan);
+        let bytes = pretty(&rehearsal);
+        self.folder.write(&format!("{PILOT}/{PLAN}"), &bytes)?;
+        let mut rows = Rows::create(&self.folder.path().join(PILOT), &sha256(&bytes))?;
+        let raw = self.folder.path().join(PILOT).join(RAW);
+        let setting = Setting {
+            campaign: &rehearsal.campaign,
+            rule: &rehearsal.rule,
+            placement: &rehearsal.placement,
+            programs: self.programs,
+            interface: rehearsal.campaign.topology.kind.interface(),
+            run_id: run_id ^ 1,
+            seed: rehearsal.seed.0,
+            began_ns: clock::monotonic_ns(),
+            gone_ns: 0,
+            raw: &raw,
+            allowed_targets: &options.allowed_targets,
+            receive_thread: None,
+            inputs: self.inputs,
+        };
+        run::rehearse(&mut opened.host, &setting, &rehearsal, &mut rows)
+    }
+}
+
 impl Opened {
-    fn open(options: &Options) -> Result<Self, Failure> {
-        let found = executables::find(&options.named)?;
+    fn open(campaign: &Campaign, found: Found, options: &Options) -> Result<Self, Failure> {
         let mut host = LocalHost::open(&HostSetting {
             executable: Path::new("/proc/self/exe"),
-            receivers: &[&found.receiver],
-            isolation: options.isolation,
+            receivers: &match campaign.workload() {
+                Workload::Live => found.receivers(),
+                // Nothing is captured.
+                Workload::File | Workload::Command => Vec::new(),
+            },
+            isolation: isolation(campaign, options.isolation),
             interrupt: options.interrupt.clone(),
         })?;
         let libpcap = host.libpcap_of(&found.receiver)?;
@@ -380,6 +422,9 @@ impl Opened {
     }
 
     fn check_ports(&self, campaign: &Campaign) -> Result<(), Failure> {
+        if campaign.workload() != Workload::Live {
+            return Ok(());
+        }
         let targets: Vec<SocketAddr> = (0..=campaign.arms.len())
             .map(|arm| campaign.topology.target(arm))
             .collect();
@@ -388,6 +433,9 @@ impl Opened {
 
     /// The agent holds the control port for the whole session.
     fn hold_control_port(&mut self, campaign: &Campaign) -> Result<(), Failure> {
+        if campaign.workload() != Workload::Live {
+            return Ok(());
+        }
         self.host
             .agent()
             .sink(campaign.topology.target(campaign.arms.len()))
@@ -421,18 +469,51 @@ impl Opened {
     }
 }
 
-fn binaries(programs: &Programs) -> Result<BTreeMap<String, String>, Failure> {
-    let arms = ["receiver/baseline", "receiver/candidate"];
-    let mut all = BTreeMap::from([
-        ("harness".to_owned(), executables::own_sha256()?),
-        ("generator".to_owned(), programs.generator.sha256.clone()),
-    ]);
-    all.extend(
-        arms.iter()
-            .zip(&programs.receivers)
-            .map(|(arm, p)| ((*arm).to_owned(), p.sha256.clone())),
-    );
+/// Where a campaign's trials run when nobody said: command lines in the user's own surroundings, all
+/// else apart from the host.
+fn isolation(campaign: &Campaign, choice: IsolationChoice) -> IsolationChoice {
+    match (campaign.workload(), choice) {
+        (Workload::Command, IsolationChoice::Auto) => IsolationChoice::None,
+        _ => choice,
+    }
+}
+
+/// Refuses arms that do not differ, unless that is the point.
+fn refuse_same(campaign: &Campaign, found: &Found) -> Result<(), Failure> {
+    let [baseline, candidate] = &found.arms[..] else {
+        return Ok(());
+    };
+    let hash = &candidate.identity.sha256;
+    if !file::identical_arms(campaign) || baseline.identity.sha256 != *hash {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "baseline and candidate are the same binary (sha256 {}...): nothing to compare. --aa \
+         measures the floor on purpose",
+        &hash[..4]
+    )))
+}
+
+/// SHA-256 of every executable, by role.
+fn binaries(campaign: &Campaign, programs: &Programs) -> Result<BTreeMap<String, String>, Failure> {
+    let mut all = BTreeMap::from([("harness".to_owned(), executables::own_sha256()?)]);
+    let generator = programs.generator.iter();
+    all.extend(generator.map(|program| ("generator".to_owned(), program.sha256.clone())));
+    for (arm, receiver) in campaign.arms.iter().zip(&programs.receivers) {
+        all.insert(format!("receiver/{}", arm.name), receiver.sha256.clone());
+    }
+    for (arm, program) in campaign.arms.iter().zip(&programs.outside) {
+        let program = program.iter();
+        all.extend(program.map(|p| (format!("program/{}", arm.name), p.sha256.clone())));
+    }
     Ok(all)
+}
+
+/// What is measured in each arm.
+fn identities(campaign: &Campaign, found: &Found) -> BTreeMap<String, Identity> {
+    let arms = campaign.arms.iter().zip(&found.arms);
+    arms.map(|(arm, found)| (arm.name.clone(), found.identity.clone()))
+        .collect()
 }
 
 fn same_binaries(plan: &Plan, now: &BTreeMap<String, String>) -> Result<(), Failure> {

@@ -1,0 +1,360 @@
+//! The question that `compare` asks: which campaign answers it, and what its arms are.
+//!
+//! A repository says how its program is built and run in `.wiretrial.toml`; an adapter, a campaign
+//! file or two command lines on the command line take its place. Both revisions are built before
+//! anything is measured, and what is built is all that differs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use wiretrial_contract::clock;
+use wiretrial_contract::failure::Failure;
+use wiretrial_contract::plan::{Campaign, Work};
+use wiretrial_contract::program::ProgramSpec;
+
+use crate::campaign::file::Resolved;
+use crate::campaign::overrides::Overrides;
+use crate::campaign::{file, shipped};
+use crate::evidence::folder::{RAW, ROOT};
+use crate::executables::caches;
+use crate::host::Interrupt;
+use crate::revision::{self, Built, Ci, Pair, Recipe, Side};
+use crate::session::Question;
+
+/// What a repository says of itself.
+pub const OWN_FILE: &str = ".wiretrial.toml";
+/// The margin where none is declared.
+const MARGIN: &str = "3%";
+
+/// What is asked.
+#[derive(Debug)]
+pub struct Ask<'a> {
+    /// BASE and CAND, as typed.
+    pub sides: [Option<&'a str>; 2],
+    /// How the sides are run.
+    pub how: How<'a>,
+    /// The capture file that both read, as typed.
+    pub file: Option<&'a str>,
+    /// What the command line sets over the campaign.
+    pub overrides: Overrides,
+}
+
+/// How the sides of a comparison are run.
+#[derive(Debug, Clone, Copy)]
+pub enum How<'a> {
+    /// As the repository says, or as this project's receiver.
+    Unsaid,
+    /// By an adapter: its name or its file.
+    Program(&'a str),
+    /// By a campaign: its name or its file.
+    Campaign(&'a str),
+    /// As two command lines.
+    Commands([&'a str; 2]),
+}
+
+/// Works out the question, building what it needs. `say` is told what happens meanwhile.
+///
+/// # Errors
+///
+/// The command line, a file or a revision is wrong (exit 2), a build fails (exit 3), or a signal
+/// came.
+pub fn question(
+    ask: &Ask<'_>,
+    interrupt: &Interrupt,
+    say: &dyn Fn(&str),
+) -> Result<Question, Failure> {
+    if let How::Commands(commands) = ask.how {
+        return of_commands(commands, &ask.overrides);
+    }
+    let pair = sides(ask, interrupt)?;
+    for note in &pair.notes {
+        say(note);
+    }
+    let resolved = resolved(ask, &pair)?;
+    let recipe = recipe(&resolved.campaign, &pair)?;
+    let logs = logs_folder(&resolved.campaign.name);
+    say(&format!(
+        "baseline {}, candidate {}",
+        described(&pair.baseline),
+        described(&pair.candidate)
+    ));
+    let built = build(&pair, &recipe, &logs, interrupt)?;
+    Ok(Question {
+        campaign: resolved.campaign,
+        files: resolved.files,
+        given: Some(built),
+        logs: Some(logs),
+    })
+}
+
+/// Both sides; for an A/A campaign the candidate twice.
+fn sides(ask: &Ask<'_>, interrupt: &Interrupt) -> Result<Pair, Failure> {
+    let cwd = std::env::current_dir()
+        .map_err(|error| Failure::host(format!("cannot find this folder: {error}")))?;
+    let [base, candidate] = ask.sides;
+    let mut pair = revision::resolve(&cwd, base, candidate, &Ci::from_environment(), interrupt)?;
+    if ask.overrides.aa {
+        pair.baseline = pair.candidate.clone();
+        pair.notes = Vec::new();
+    } else {
+        pair.check_distinct()?;
+    }
+    Ok(pair)
+}
+
+fn described(side: &Side) -> String {
+    match side {
+        Side::Revision(revision) => format!("{} ({})", revision.short(), revision.described),
+        Side::Executable(path) => path.display().to_string(),
+    }
+}
+
+/// The campaign with the margin that a comparison has at least.
+fn resolved(ask: &Ask<'_>, pair: &Pair) -> Result<Resolved, Failure> {
+    let mut overrides = ask.overrides.clone();
+    if let Some(file) = ask.file {
+        let set = ["workload.kind=file".into(), format!("workload.file={}", absolute(file))];
+        overrides.set.splice(0..0, set);
+    }
+    let source = source(ask, pair)?;
+    let resolved = source.resolve(&overrides)?;
+    if resolved.campaign.design.margin.is_some() {
+        return Ok(resolved);
+    }
+    overrides.set.insert(0, format!("design.margin={MARGIN}"));
+    source.resolve(&overrides)
+}
+
+/// A path as seen from anywhere; the name of a standard input stays as it is.
+fn absolute(file: &str) -> String {
+    match std::path::absolute(file) {
+        Ok(path) if path.exists() => path.to_string_lossy().into_owned(),
+        _ => file.to_owned(),
+    }
+}
+
+/// Where a campaign is read from.
+enum Source {
+    /// A file, or the name of a shipped campaign.
+    File(String),
+    /// A text of our own.
+    Text(String),
+}
+
+impl Source {
+    fn resolve(&self, overrides: &Overrides) -> Result<Resolved, Failure> {
+        match self {
+            Self::File(file) => shipped::resolve(file, overrides),
+            Self::Text(text) => file::resolve("compare", text, Path::new(""), overrides),
+        }
+    }
+}
+
+fn source(ask: &Ask<'_>, pair: &Pair) -> Result<Source, Failure> {
+    let text = |rest: &str| Source::Text(format!("{}{rest}", head(pair)));
+    match ask.how {
+        How::Campaign(file) => return Ok(Source::File(file.to_owned())),
+        How::Program(adapter) => {
+            let adapter = toml::Value::from(adapter);
+            let rest = if ask.file.is_some() { "" } else { LIVE };
+            return Ok(text(&format!("program.adapter = {adapter}\n{rest}")));
+        }
+        How::Unsaid | How::Commands(_) => {}
+    }
+    let top = pair.repository.as_ref().map_or(Path::new(""), |r| r.top());
+    let own_file = top.join(OWN_FILE);
+    if own_file.is_file() {
+        let file = own_file.to_string_lossy();
+        // Without a `/` it would be taken for a name.
+        let here = if file.contains('/') { "" } else { "./" };
+        return Ok(Source::File(format!("{here}{file}")));
+    }
+    if is_ours(pair) {
+        return Ok(text(if ask.file.is_some() { "" } else { LIVE }));
+    }
+    Err(Failure::usage(format!(
+        "nothing says how the program is built and run: write {OWN_FILE} (wiretrial new program), or \
+         give --program FILE, --campaign FILE or --command A B"
+    )))
+}
+
+/// Whether both sides are receivers of this project.
+fn is_ours(pair: &Pair) -> bool {
+    let own = pair.repository.as_ref().is_some_and(|r| r.is_own());
+    [&pair.baseline, &pair.candidate].iter().all(|side| match side {
+        Side::Revision(_) => own,
+        Side::Executable(path) => path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("wiretrial-receiver")),
+    })
+}
+
+/// The keys of every campaign of our own.
+fn head(pair: &Pair) -> String {
+    let question = format!(
+        "Is {} better than {}?",
+        described(&pair.candidate),
+        described(&pair.baseline)
+    );
+    format!(
+        "schema = 1\nname = \"compare\"\nkind = \"paired\"\nquestion = {}\ndesign.margin = \
+         \"{MARGIN}\"\n",
+        toml::Value::from(question)
+    )
+}
+
+/// The loads of a comparison whose campaign names none.
+const LIVE: &str = "\
+[[case]]
+name = \"20k\"
+traffic.rate-pps = 20000
+[[case]]
+name = \"50k\"
+traffic.rate-pps = 50000
+";
+
+/// How revisions are built: both arms in the same way.
+fn recipe(campaign: &Campaign, pair: &Pair) -> Result<Recipe, Failure> {
+    let Some(program) = program(campaign) else {
+        return Ok(revision::own_recipe());
+    };
+    let revisions = [&pair.baseline, &pair.candidate]
+        .iter()
+        .any(|side| side.revision().is_some());
+    if revisions && program.build.is_empty() && !program.binary.contains('/') {
+        let top = pair.repository.as_ref().map(|r| r.top().join(&program.binary));
+        if !top.is_some_and(|binary| binary.is_file()) {
+            return Err(Failure::usage(format!(
+                "program.binary is {} and nothing says how it is built; set program.build and \
+                 program.binary in {OWN_FILE}, or compare two executables by their paths",
+                program.binary
+            )));
+        }
+    }
+    Ok(Recipe {
+        steps: program.build.clone(),
+        binary: program.binary.clone(),
+        env: program.env.clone(),
+    })
+}
+
+fn program(campaign: &Campaign) -> Option<&ProgramSpec> {
+    use wiretrial_contract::plan::PassProgram;
+    match &campaign.cases.first()?.work {
+        Work::Live(live) => live.receivers.last()?.outside(),
+        Work::Passes(passes) => match passes.programs.last()? {
+            PassProgram::RawFold => None,
+            PassProgram::Outside(program) => Some(program),
+        },
+    }
+}
+
+/// Where the logs of building lie until the evidence takes them, and stay when building fails.
+fn logs_folder(name: &str) -> PathBuf {
+    let time = clock::folder_time(clock::realtime_ns());
+    Path::new(ROOT).join(name).join(format!("{time}-build")).join(RAW)
+}
+
+fn build(
+    pair: &Pair,
+    recipe: &Recipe,
+    logs: &Path,
+    interrupt: &Interrupt,
+) -> Result<[Built; 2], Failure> {
+    let root = Path::new(ROOT);
+    let cache = caches(root)
+        .into_iter()
+        .find(|cache| fs::create_dir_all(cache).is_ok())
+        .ok_or_else(|| {
+            Failure::host("no folder for builds can be made; set XDG_CACHE_HOME to one that can")
+        })?;
+    fs::create_dir_all(logs).map_err(|error| {
+        Failure::host(format!("cannot make {}: {error}", logs.display()))
+    })?;
+    let built = revision::build(pair, recipe, logs, &cache, interrupt);
+    if !matches!(&built, Err(failure) if failure.code == wiretrial_contract::exit::HOST) && built.is_err()
+    {
+        // Nothing was built: there is nothing to read.
+        discard(logs);
+    }
+    built
+}
+
+/// Removes the folder of logs, and what is empty above it.
+pub fn discard(logs: &Path) {
+    let _ = fs::remove_dir_all(logs);
+    for folder in logs.ancestors().skip(1).take(3) {
+        if fs::remove_dir(folder).is_err() {
+            return;
+        }
+    }
+}
+
+/// A campaign of two command lines.
+fn of_commands(commands: [&str; 2], overrides: &Overrides) -> Result<Question, Failure> {
+    let mut text = format!(
+        "schema = 1\nname = \"command\"\nkind = \"paired\"\nquestion = {}\ndesign.margin = \
+         \"{MARGIN}\"\nworkload.kind = \"command\"\n",
+        toml::Value::from(format!("Is `{}` better than `{}`?", commands[1], commands[0]))
+    );
+    for (arm, command) in ["baseline", "candidate"].iter().zip(commands) {
+        let words = words(command)?;
+        let arguments: Vec<String> = std::iter::once("{binary}".to_owned())
+            .chain(words[1..].iter().map(|word| word.replace('{', "{{").replace('}', "}}")))
+            .collect();
+        text += &format!(
+            "[arm.{arm}.program]\nbinary = {}\ncommand = {}\ncwd = \".\"\n",
+            toml::Value::from(words[0].as_str()),
+            toml::Value::from(arguments)
+        );
+    }
+    let resolved = file::resolve("--command", &text, Path::new(""), overrides)?;
+    Ok(Question {
+        campaign: resolved.campaign,
+        files: resolved.files,
+        given: None,
+        logs: None,
+    })
+}
+
+/// A command line as words, quoted as in a shell; no shell runs it.
+fn words(command: &str) -> Result<Vec<String>, Failure> {
+    const SHELL: [char; 8] = ['|', '&', ';', '<', '>', '$', '`', '*'];
+    let words = shell_words::split(command).map_err(|error| {
+        Failure::usage(format!("--command '{command}': {error}; close the quotes"))
+    })?;
+    if words.is_empty() {
+        return Err(Failure::usage(
+            "--command has an empty command line; write two, such as --command 'grep a f' 'grep b f'",
+        ));
+    }
+    let special = words
+        .iter()
+        .find(|word| word.contains(SHELL) && !command.contains(['\'', '"', '\\']));
+    match special {
+        Some(word) => Err(Failure::usage(format!(
+            "--command '{command}': no shell reads \"{word}\"; quote it, or run one: sh -c '...'"
+        ))),
+        None => Ok(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_are_split_as_in_a_shell_and_no_shell_runs_them() {
+        assert_eq!(words("wc -l 'a b'").unwrap(), ["wc", "-l", "a b"]);
+        assert_eq!(words("sh -c 'a | b'").unwrap(), ["sh", "-c", "a | b"]);
+        for (line, said) in [
+            ("cat a | wc", "no shell reads \"|\""),
+            ("echo 'x", "close the quotes"),
+            ("  ", "empty command line"),
+        ] {
+            let failure = words(line).unwrap_err();
+            assert_eq!(failure.code, 2);
+            assert!(failure.message.contains(said), "{failure}");
+        }
+    }
+}
