@@ -66,8 +66,9 @@ impl<'a> Checkout<'a> {
             _lock: lock,
         };
         checkout.mend().map_err(cannot)?;
-        if checkout.git().ask(["rev-parse", "--git-dir"])?.is_none() {
-            if checkout.folder.exists() {
+        let exists = checkout.folder.exists();
+        if !exists || checkout.git().ask(["rev-parse", "--git-dir"])?.is_none() {
+            if exists {
                 fs::remove_dir_all(&checkout.folder).map_err(cannot)?;
             }
             fs::create_dir(&checkout.folder).map_err(cannot)?;

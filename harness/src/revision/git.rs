@@ -234,7 +234,9 @@ impl Ran {
                 .filter(|line| !line.is_empty())
         };
         let fatal = lines().find(|line| line.starts_with("fatal:") || line.starts_with("error:"));
-        let line = fatal.or_else(|| lines().last()).unwrap_or("no message");
+        let line = fatal
+            .or_else(|| lines().next_back())
+            .unwrap_or("no message");
         line.chars().filter(|c| !c.is_control()).take(400).collect()
     }
 }

@@ -303,8 +303,16 @@ mod tests {
         )
         .unwrap();
         let pid: i32 = String::from_utf8(out).unwrap().trim().parse().unwrap();
-        // It is gone, or a zombie that init has yet to wait for.
-        let state = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-        assert!(state.map_or(true, |stat| stat.contains(") Z ")));
+        // It is gone, or a zombie that init has yet to wait for, as soon as the kernel gets to it.
+        let alive = || {
+            std::fs::read_to_string(format!("/proc/{pid}/stat"))
+                .is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        let mut looks = 0;
+        while alive() {
+            looks += 1;
+            assert!(looks < 1000, "process {pid} is still there");
+            clock::sleep_until(clock::monotonic_ns() + 10_000_000);
+        }
     }
 }
