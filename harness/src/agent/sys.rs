@@ -9,7 +9,9 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use nix::unistd::{ForkResult, Pid};
 
@@ -147,6 +149,18 @@ pub(crate) fn default_signals() -> io::Result<()> {
 pub(super) fn die_with_parent() -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })
+}
+
+/// Makes `command` start with default signals, and end with SIGKILL when the thread that starts it
+/// ends.
+pub(crate) fn end_with_parent(command: &mut Command) {
+    // SAFETY: the closure makes async-signal-safe system calls and nothing else.
+    unsafe {
+        command.pre_exec(|| {
+            default_signals()?;
+            die_with_parent()
+        });
+    }
 }
 
 /// Carries `CAP_NET_RAW` and `CAP_NET_ADMIN` over the next exec of a process whose user is not

@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 use wiretrial_contract::clock;
 use wiretrial_contract::failure::Failure;
 
+use crate::agent::sys;
 use crate::host::Interrupt;
 
 /// Longest time between two looks at the interrupt and the process, ms.
@@ -87,6 +88,8 @@ pub(super) fn run(
     let (out, writer) = io::pipe()?;
     let mut pipes = vec![(Stream::Out, out)];
     command.process_group(0).stdout(writer.try_clone()?);
+    // A harness that is killed leaves no build behind.
+    sys::end_with_parent(&mut command);
     match streams {
         Streams::Together => command.stderr(writer),
         Streams::Apart => {
