@@ -14,3 +14,4 @@ pub mod judge;
 pub mod run;
 pub mod session;
 pub mod trial;
+pub mod workload;
