@@ -7,9 +7,11 @@ use std::fmt;
 pub struct Frame<'a> {
     /// The bytes that were kept, from the link layer's header on; no FCS.
     pub bytes: &'a [u8],
-    /// Bytes the frame had on the wire, without FCS; at least the number kept.
+    /// Bytes the frame had on the wire, without FCS; at least the number kept, unless it comes from
+    /// a capture file that says otherwise.
     pub wire_len: u32,
     /// When the kernel took it, `CLOCK_REALTIME`, ns since 1970-01-01T00:00:00Z. That clock may step.
+    /// Of a frame from a file: what the file says.
     pub time_ns: u64,
     /// How its first header is to be read.
     pub link_type: LinkType,

@@ -7,6 +7,7 @@ pub mod account;
 pub mod cli;
 pub mod drain;
 pub mod failure;
+pub mod fold;
 pub mod path;
 pub mod prepare;
 pub mod process;

@@ -18,7 +18,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use pcap::{Active, BreakLoop, Capture};
 
-use super::LiveError;
+use super::{LiveError, words};
 use crate::frame::{Frame, LinkType};
 use crate::sys::{self, Precision};
 
@@ -394,13 +394,6 @@ fn refused(interface: &str, action: &'static str, error: pcap::Error) -> LiveErr
         interface,
         action,
         cause: words(error),
-    }
-}
-
-fn words(error: pcap::Error) -> String {
-    match error {
-        pcap::Error::PcapError(text) => text,
-        other => other.to_string(),
     }
 }
 
