@@ -1,13 +1,16 @@
-//! Which datagrams came, how often, in which order, and how long they had lain in the ring. Pure:
-//! it gets frames and the time of their hand-over, and reads no clock.
+//! Which datagrams came, how often, in which order, how long they had lain in the ring, and
+//! how long they were on their way. Pure: it gets frames and the time of their hand-over, and reads no
+//! clock.
 //!
 //! Invariant: every frame is in exactly one field of [`Copies`].
 
 use wiretrial_capture::flow::{self, Refusal};
 use wiretrial_capture::frame::Frame;
 use wiretrial_contract::control::ReceiverPrepare;
-use wiretrial_contract::report::{Copies, Residence};
+use wiretrial_contract::report::{Copies, Quantiles, Residence};
 use wiretrial_contract::stamp::{self, Class, Form, Identity, Reading, Stamp};
+
+use crate::latency::Latency;
 
 /// Parts of a trial's numbers that [`Account::residence`] tells apart.
 pub const PARTS: usize = 20;
@@ -33,6 +36,16 @@ impl Kind {
     }
 }
 
+/// When a frame was handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HandOver {
+    /// `CLOCK_REALTIME` ns, the clock of frames' time stamps.
+    pub real_ns: u64,
+    /// `CLOCK_MONOTONIC` ns, the clock of stamps; looked at only where
+    /// [`Account::measures_latency`].
+    pub monotonic_ns: u64,
+}
+
 /// The counts of one trial.
 #[derive(Debug)]
 pub struct Account {
@@ -46,6 +59,7 @@ pub struct Account {
     truncated: u64,
     stopped: bool,
     residence: [Stay; PARTS],
+    latency: Option<Latency>,
 }
 
 impl Account {
@@ -64,7 +78,20 @@ impl Account {
             truncated: 0,
             stopped: false,
             residence: [Stay::default(); PARTS],
+            latency: None,
         }
+    }
+
+    /// Also takes the latency of first copies, where stamps have the intended send. Only for
+    /// senders on this host: the clocks must be one.
+    pub fn measure_latency(&mut self) {
+        self.latency = (self.form == Form::Full).then(Latency::default);
+    }
+
+    /// Whether it takes latencies.
+    #[must_use]
+    pub fn measures_latency(&self) -> bool {
+        self.latency.is_some()
     }
 
     /// Forgets the frames so far: from now on copies are counted.
@@ -76,6 +103,9 @@ impl Account {
         self.reordered = 0;
         self.truncated = 0;
         self.residence = [Stay::default(); PARTS];
+        if let Some(latency) = &mut self.latency {
+            latency.clear();
+        }
     }
 
     /// The sender has stopped: first copies from now on are late.
@@ -83,9 +113,9 @@ impl Account {
         self.stopped = true;
     }
 
-    /// Counts one frame that was handed over at `handed_over_ns`, `CLOCK_REALTIME`.
+    /// Counts one frame.
     #[inline]
-    pub fn frame(&mut self, frame: &Frame<'_>, handed_over_ns: u64) -> Kind {
+    pub fn frame(&mut self, frame: &Frame<'_>, at: HandOver) -> Kind {
         let datagram = match flow::udp(frame.link_type, frame.bytes) {
             Ok(datagram) => datagram,
             Err(refusal) => {
@@ -114,7 +144,7 @@ impl Account {
             }
         };
         match stamp.class {
-            Class::Counted => self.counted(&stamp, handed_over_ns.saturating_sub(frame.time_ns)),
+            Class::Counted => self.counted(&stamp, frame.time_ns, at),
             _ if usize::from(stamp.flow) >= self.flows.len() => {
                 self.copies.corrupt += 1;
                 Kind::Other
@@ -135,7 +165,7 @@ impl Account {
     }
 
     #[inline]
-    fn counted(&mut self, stamp: &Stamp, stay_ns: u64) -> Kind {
+    fn counted(&mut self, stamp: &Stamp, taken_ns: u64, at: HandOver) -> Kind {
         let flow = self.flows.get_mut(usize::from(stamp.flow));
         let Some(flow) = flow.filter(|flow| stamp.sequence < flow.planned) else {
             self.copies.corrupt += 1;
@@ -148,7 +178,11 @@ impl Account {
         self.copies.unique += 1;
         self.reordered += u64::from(order == Order::Behind);
         self.late += u64::from(self.stopped);
+        let stay_ns = at.real_ns.saturating_sub(taken_ns);
         self.residence[flow.part(stamp.sequence)].add(stay_ns);
+        if let Some(latency) = &mut self.latency {
+            latency.add(stamp.intended_ns, at.monotonic_ns);
+        }
         Kind::First
     }
 
@@ -186,6 +220,13 @@ impl Account {
     #[must_use]
     pub fn truncated(&self) -> u64 {
         self.truncated
+    }
+
+    /// From the intended send to the hand-over of first copies; `None` where it is not measured,
+    /// where none came, and where any was negative.
+    #[must_use]
+    pub fn latency(&self) -> Option<Quantiles> {
+        self.latency.as_ref()?.quantiles()
     }
 
     /// Time in the ring by twentieth of the planned numbers of each flow.
@@ -299,7 +340,11 @@ mod tests {
     use wiretrial_contract::units::Family;
 
     fn account(planned: &[u64]) -> Account {
-        Account::new(&ReceiverPrepare {
+        Account::new(&prepare(planned, Form::Compact))
+    }
+
+    fn prepare(planned: &[u64], form: Form) -> ReceiverPrepare {
+        ReceiverPrepare {
             interface: "lo".into(),
             family: Family::Ipv4,
             port: 39053,
@@ -312,7 +357,7 @@ mod tests {
                 trial: 2,
                 nonce: 3,
             },
-            form: Form::Compact,
+            form,
             planned: planned.to_vec(),
             capture: CaptureSettings {
                 buffer_bytes: 1 << 20,
@@ -326,7 +371,7 @@ mod tests {
             quiet_ns: 1,
             deadline_ns: 1,
             cpu: None,
-        })
+        }
     }
 
     /// An IPv4 packet without a link layer that carries `payload` from port 40000.
@@ -361,6 +406,13 @@ mod tests {
         packet(&payload)
     }
 
+    fn at(real_ns: u64) -> HandOver {
+        HandOver {
+            real_ns,
+            monotonic_ns: 0,
+        }
+    }
+
     fn see(account: &mut Account, bytes: &[u8], stay_ns: u64) -> Kind {
         let frame = Frame {
             bytes,
@@ -368,7 +420,7 @@ mod tests {
             time_ns: 1_000_000,
             link_type: LinkType::RAW,
         };
-        account.frame(&frame, 1_000_000 + stay_ns)
+        account.frame(&frame, at(1_000_000 + stay_ns))
     }
 
     fn counted(account: &mut Account, flow: u16, sequence: u64) -> Kind {
@@ -422,7 +474,7 @@ mod tests {
                 time_ns: 0,
                 link_type: LinkType::RAW,
             };
-            assert_eq!(account.frame(&frame, 0), Kind::Other);
+            assert_eq!(account.frame(&frame, at(0)), Kind::Other);
         }
         assert_eq!(account.truncated(), 4);
         assert_eq!(account.copies().foreign, 4);
@@ -465,7 +517,7 @@ mod tests {
             time_ns: 10,
             link_type: LinkType::RAW,
         };
-        account.frame(&frame, 9);
+        account.frame(&frame, at(9));
         let parts = account.residence();
         assert_eq!(parts.len(), 20);
         assert_eq!(
@@ -474,6 +526,65 @@ mod tests {
         );
         assert_eq!((parts[1].count, parts[1].mean_ns), (1, 0));
         assert_eq!((parts[19].count, parts[19].max_ns), (1, 7));
+    }
+
+    #[test]
+    fn latency_is_that_of_first_copies_with_full_stamps() {
+        let mut account = Account::new(&prepare(&[10], Form::Full));
+        account.measure_latency();
+        let see = |account: &mut Account, class, sequence, intended_ns, monotonic_ns| {
+            let identity = Identity {
+                run_id: 1,
+                trial: 2,
+                nonce: 3,
+            };
+            let stamp = Stamp {
+                class,
+                flow: 0,
+                sequence,
+                intended_ns,
+                actual_ns: intended_ns + 1,
+            };
+            let mut payload = [0; 48];
+            stamp::write(Form::Full, &identity, &stamp, &mut payload);
+            let bytes = packet(&payload);
+            let frame = Frame {
+                bytes: &bytes,
+                wire_len: 76,
+                time_ns: 0,
+                link_type: LinkType::RAW,
+            };
+            account.frame(
+                &frame,
+                HandOver {
+                    real_ns: 1 << 60,
+                    monotonic_ns,
+                },
+            );
+        };
+        see(&mut account, Class::Counted, 0, 1000, 900);
+        assert_eq!(account.latency(), None, "one was negative");
+        account.arm();
+        assert_eq!(account.latency(), None, "none came");
+        see(&mut account, Class::WarmUp, 0, 1000, 9_000_000);
+        see(&mut account, Class::Counted, 0, 1000, 1007);
+        see(&mut account, Class::Counted, 0, 1000, 9_000_000);
+        see(&mut account, Class::Counted, 1, 1000, 1009);
+        let latency = account.latency().unwrap();
+        assert_eq!(
+            (latency.count, latency.p50_ns, latency.max_ns),
+            (2, 7, 9),
+            "neither warm-up nor a second copy"
+        );
+    }
+
+    #[test]
+    fn compact_stamps_have_no_latency() {
+        let mut account = account(&[10]);
+        account.measure_latency();
+        assert!(!account.measures_latency());
+        counted(&mut account, 0, 0);
+        assert_eq!(account.latency(), None);
     }
 
     proptest! {

@@ -1,13 +1,13 @@
 //! The command line, and a trial by hand.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use serde_json::json;
-use wiretrial_contract::clock;
 use wiretrial_contract::control::{
     CaptureSettings, Engine, ReceiverPrepare, ReceiverReady, SourcePorts, TrialIdentity,
 };
@@ -15,9 +15,10 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::report::ReceiverReport;
 use wiretrial_contract::stamp::Form;
 use wiretrial_contract::units::{Bytes, Count, ETHERNET_HEADER, Family, FrameSize, Nanos};
+use wiretrial_contract::{clock, exit};
 
 use crate::path::{self, Notice, Order, Start, Stop};
-use crate::{prepare, process};
+use crate::{prepare, process, serve};
 
 /// Schema of what `capture` prints.
 pub const BY_HAND_SCHEMA: &str = "wiretrial.by-hand-receiver/1";
@@ -46,6 +47,24 @@ pub enum Command {
     /// Captures by hand and prints one JSON report; SIGINT ends it in order.
     #[command(after_help = EXAMPLE)]
     Capture(Capture),
+}
+
+/// Does what the command line says, as the executable `program`, and gives its exit code.
+#[must_use]
+pub fn main(program: &str) -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Serve => serve::run(),
+        Command::Capture(arguments) => capture(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::from(exit::DONE),
+        Err(failure) => {
+            // Standard error may be closed; the exit code still says what happened.
+            let line = failure.last_line(program);
+            let _ = io::stderr().write_all(line.as_bytes());
+            ExitCode::from(failure.code)
+        }
+    }
 }
 
 /// Arguments of `capture`.

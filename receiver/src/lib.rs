@@ -1,15 +1,18 @@
 //! Capture receiver: captures one trial's datagrams, counts each copy once, and says what it could
 //! not see.
 //!
-//! The executable is a thin shell around this library, so that tests reach its parts.
+//! The executables are thin shells around this library, so that tests reach its parts: the receiver,
+//! and the same with an allocator that counts.
 
 pub mod account;
 pub mod cli;
 pub mod drain;
 pub mod failure;
 pub mod fold;
+pub mod latency;
 pub mod path;
 pub mod prepare;
 pub mod process;
 pub mod serve;
 pub mod sink;
+pub mod sys;

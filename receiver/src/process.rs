@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -88,6 +89,21 @@ fn peak_in(status: &str) -> Option<u64> {
         .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib = u64::from_str(line.trim().strip_suffix("kB")?.trim()).ok()?;
     kib.checked_mul(1024)
+}
+
+static HEAP: OnceLock<fn() -> u64> = OnceLock::new();
+
+/// From now on `bytes` says how many bytes all threads have taken from the allocator so far. Only
+/// the first call counts; an executable whose allocator counts makes it before anything else.
+pub fn count_heap(bytes: fn() -> u64) {
+    // A second call would come from the same executable.
+    let _ = HEAP.set(bytes);
+}
+
+/// Bytes all threads have taken from the allocator so far; `None` where it does not count.
+#[must_use]
+pub fn heap_bytes() -> Option<u64> {
+    HEAP.get().map(|bytes| bytes())
 }
 
 /// Calls `on_signal` from a thread of its own for each SIGINT, SIGTERM and SIGHUP.

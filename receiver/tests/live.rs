@@ -30,8 +30,11 @@ fn assert_balanced(report: &ReceiverReport) {
 }
 
 /// Every kind of frame in known numbers.
-fn exact_counts(prepare: &ReceiverPrepare) {
-    let mut child = Child::start();
+fn exact_counts(prepare: &ReceiverPrepare) -> ReceiverReport {
+    exact_counts_of(Child::start(), prepare)
+}
+
+fn exact_counts_of(mut child: Child, prepare: &ReceiverPrepare) -> ReceiverReport {
     let ready = child.prepare(prepare);
     assert_eq!(ready.link_type.as_deref(), Some("EN10MB"));
     assert_eq!(
@@ -96,11 +99,18 @@ fn exact_counts(prepare: &ReceiverPrepare) {
     assert!(report.dispatches > 0);
     let sent = sender.sent();
     assert_eq!(report.sink_dropped, Some(sent));
+    // Had any been negative there would be none: no frame is handed over before it was sent.
+    let latencies = report.latency.map(|latency| latency.count);
+    assert_eq!(latencies, (prepare.form == Form::Full).then_some(1990));
+    report
 }
 
 #[test]
 fn counts_are_exact_by_block() {
-    inside("counts_are_exact_by_block", || exact_counts(&mount()));
+    inside("counts_are_exact_by_block", || {
+        let report = exact_counts(&mount());
+        assert_eq!(report.heap_bytes, None, "its allocator does not count");
+    });
 }
 
 #[test]
@@ -110,6 +120,31 @@ fn counts_are_exact_in_immediate_mode() {
         prepare.capture.immediate = true;
         exact_counts(&prepare);
     });
+}
+
+#[test]
+fn counts_are_exact_with_full_stamps_in_immediate_mode() {
+    inside(
+        "counts_are_exact_with_full_stamps_in_immediate_mode",
+        || {
+            let mut prepare = mount();
+            prepare.capture.immediate = true;
+            prepare.form = Form::Full;
+            prepare.capture.snaplen = 14 + 20 + 8 + 48;
+            exact_counts(&prepare);
+        },
+    );
+}
+
+#[test]
+fn the_receiver_whose_allocator_counts_counts_the_same() {
+    inside(
+        "the_receiver_whose_allocator_counts_counts_the_same",
+        || {
+            let report = exact_counts_of(Child::start_as(bench::COUNTING), &mount());
+            assert!(report.heap_bytes.unwrap() > 0, "messages take some");
+        },
+    );
 }
 
 #[test]

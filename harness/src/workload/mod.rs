@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use wiretrial_contract::failure::Failure;
@@ -93,10 +94,19 @@ pub fn count(path: &Path) -> Result<Counted, Failure> {
 ///
 /// # Errors
 ///
-/// As [`count`], up to the last of these records; and a host failure when `to` cannot be written.
+/// As [`count`], up to the last of these records; a usage failure when both are one file, which is left
+/// as it is; and a host failure when `to` cannot be written.
 pub fn write_short(path: &Path, to: &Path, packets: u64) -> Result<u64, Failure> {
     let scan = scan_file(path, packets.max(1))?;
     let input = open(path)?;
+    if let (Ok(from), Ok(over)) = (input.metadata(), fs::metadata(to))
+        && (from.dev(), from.ino()) == (over.dev(), over.ino())
+    {
+        let name = path.display();
+        return Err(Failure::usage(format!(
+            "{name} cannot be shortened onto itself; write to another file"
+        )));
+    }
     create(to, |out| {
         let copied = io::copy(&mut input.take(scan.end), out)?;
         if copied < scan.end {

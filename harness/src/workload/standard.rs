@@ -170,5 +170,5 @@ fn index(number: u64) -> usize {
 }
 
 fn number_of(value: u64) -> u32 {
-    u32::try_from(value).expect("times end in 2024 and lengths at 1496")
+    u32::try_from(value).expect("seconds are far below 2^32 and lengths end at 1496")
 }

@@ -232,6 +232,9 @@ fn a_file_that_breaks_leaves_no_short_one_and_is_named() {
             )
         );
         assert_eq!(write_short(&path, &short, 2), Ok(2));
+        let onto = write_short(&path, &folder.join("./in.cap"), 2).unwrap_err();
+        assert_eq!(onto.code, exit::USAGE);
+        assert_eq!(fs::read(&path).unwrap(), whole, "it is still there");
         assert_eq!(write_short(&path, &short, 3).unwrap_err(), failure);
         let nowhere = folder.join("no/folder");
         assert_eq!(
@@ -501,9 +504,9 @@ fn tshark_finds_nothing_wrong_with_a_mix() {
         |column: usize, value: &str| rows.iter().filter(|row| row[column] == value).count();
     let known = |column| PACKETS - having(column, "");
     // 1 is good, 0 bad, 2 not checked.
-    for column in 0..5 {
-        assert_eq!(having(column, "1"), known(column), "{}", fields[column]);
-        assert!(known(column) > 0, "{}", fields[column]);
+    for (column, field) in fields.iter().enumerate().take(5) {
+        assert_eq!(having(column, "1"), known(column), "{field}");
+        assert!(known(column) > 0, "{field}");
     }
     assert_eq!(known(0) + known(6), PACKETS, "every packet is IPv4 or IPv6");
     assert_eq!(

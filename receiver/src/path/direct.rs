@@ -1,7 +1,7 @@
 //! The direct engine: frames are counted inside libpcap's callback, on the capture thread.
 //!
-//! The only per-frame work is the account. Clocks are read per dispatch, and the CPU clock, which
-//! is a system call, only where a report needs it.
+//! The only per-frame work is the account. Clocks are read per dispatch, a little more often where
+//! latencies are taken, and the CPU clock, which is a system call, only where a report needs it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use wiretrial_contract::report::ReceiverReport;
 
 use super::counters::Totals;
 use super::{Notice, Opened, Order, Stop};
-use crate::account::{Account, Kind};
+use crate::account::{Account, HandOver, Kind};
 use crate::drain::{Drain, Rule};
 use crate::failure::of_capture;
 use crate::process::{self, Switches};
@@ -31,6 +31,9 @@ const LEAST_QUIET_NS: u64 = 20_000_000;
 /// Longest time between two readings of libpcap's counters while frames come, ns. 32-bit counters
 /// wrap after five minutes at 14 million frames a second.
 const SAMPLE_NS: u64 = 30_000_000_000;
+
+/// Frames that share a reading of the clocks where latencies are taken: a few microseconds.
+const FRAMES_A_READING: u32 = 64;
 
 /// What has to happen before copies are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +56,13 @@ pub fn spawn(
     order: Arc<Order>,
     notify: impl Fn(Notice) + Send + 'static,
 ) -> Result<(), Failure> {
+    let mut account = Account::new(prepare);
+    // By hand the sender may be on another host, whose clock is another.
+    if start == Start::AfterProbe {
+        account.measure_latency();
+    }
     let mut engine = Direct {
-        account: Account::new(prepare),
+        account,
         live: opened.live,
         sink: opened.sink,
         timeout_ns: prepare.capture.timeout_ns,
@@ -125,13 +133,31 @@ impl Cpu {
     }
 }
 
+/// The clocks now; the monotonic one only where it is wanted.
+fn hand_over_now(with_monotonic: bool) -> HandOver {
+    HandOver {
+        real_ns: clock::realtime_ns(),
+        monotonic_ns: if with_monotonic {
+            clock::monotonic_ns()
+        } else {
+            0
+        },
+    }
+}
+
+/// Whether a reading of the clocks is too old for latencies: a dispatch goes on while frames come,
+/// so that a frame can be younger than its first reading, and a long one takes a while.
+fn is_old(at: HandOver, frame_time_ns: u64, frames_since: u32) -> bool {
+    frame_time_ns > at.real_ns || frames_since >= FRAMES_A_READING
+}
+
 /// What one dispatch brought.
 #[derive(Debug, Default)]
 struct Batch {
     frames: u64,
     probes: u64,
     first_copies: u64,
-    handed_over_ns: Option<u64>,
+    handed_over: Option<HandOver>,
 }
 
 impl Direct {
@@ -148,6 +174,7 @@ impl Direct {
         self.cpu = Cpu::default();
         (self.first_ns, self.last_real_ns) = (None, None);
         let switches = Switches::now();
+        let heap = process::heap_bytes();
         let armed = ClockPair::now();
         self.totals = self.live.counters().ok().map(Totals::from);
         self.sampled_ns = clock::realtime_ns();
@@ -160,7 +187,13 @@ impl Direct {
             .accepted
             .map(|accepted| accepted.saturating_sub(unique));
         let drain_ns = self.drain(stop, stop_ns)?;
-        Ok(self.report(switches, armed, owed_at_stop, drain_ns))
+        let heap_bytes = process::heap_bytes()
+            .zip(heap)
+            .map(|(now, then)| now - then);
+        Ok(ReceiverReport {
+            heap_bytes,
+            ..self.report(switches, armed, owed_at_stop, drain_ns)
+        })
     }
 
     /// Counts until there is an order to stop.
@@ -227,10 +260,21 @@ impl Direct {
     fn dispatch(&mut self) -> Result<Batch, Failure> {
         let mut batch = Batch::default();
         let mut counted = false;
+        let mut since_reading = 0;
         let (account, cpu, first_ns) = (&mut self.account, &mut self.cpu, &mut self.first_ns);
         let outcome = self.live.dispatch(Some(BATCH), |frame| {
-            let now_ns = *batch.handed_over_ns.get_or_insert_with(clock::realtime_ns);
-            let kind = account.frame(frame, now_ns);
+            let fine = account.measures_latency();
+            let at = match batch.handed_over {
+                Some(at) if !(fine && is_old(at, frame.time_ns, since_reading)) => at,
+                _ => {
+                    since_reading = 0;
+                    let at = hand_over_now(fine);
+                    batch.handed_over = Some(at);
+                    at
+                }
+            };
+            since_reading += 1;
+            let kind = account.frame(frame, at);
             if kind.is_counted() {
                 counted = true;
                 if cpu.first.is_none() {
@@ -244,12 +288,15 @@ impl Direct {
         let outcome = outcome.map_err(of_capture)?;
         batch.frames = outcome.frames;
         if counted {
-            self.last_real_ns = batch.handed_over_ns;
+            self.last_real_ns = batch.handed_over.map(|at| at.real_ns);
             if self.cpu.following {
                 self.cpu.last = Some(clock::process_cpu_ns());
             }
         }
-        if let Some(now_ns) = batch.handed_over_ns {
+        if let Some(HandOver {
+            real_ns: now_ns, ..
+        }) = batch.handed_over
+        {
             self.dispatches += 1;
             if now_ns.saturating_sub(self.sampled_ns) >= SAMPLE_NS {
                 self.sampled_ns = now_ns;
@@ -300,7 +347,7 @@ impl Direct {
             clock_at_armed: armed,
             clock_at_end: end,
             sink_dropped: self.sink.dropped(),
-            latency: None,
+            latency: self.account.latency(),
             heap_bytes: None,
         }
     }
@@ -309,5 +356,21 @@ impl Direct {
     fn last_ns(&self, pair: ClockPair) -> Option<u64> {
         let last = self.last_real_ns?.checked_add_signed(-pair.offset_ns)?;
         Some(last.max(self.first_ns?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_never_handed_over_before_the_kernel_took_it() {
+        let at = HandOver {
+            real_ns: 1000,
+            monotonic_ns: 10,
+        };
+        assert!(!is_old(at, 1000, 63));
+        assert!(is_old(at, 1001, 0));
+        assert!(is_old(at, 1000, 64));
     }
 }

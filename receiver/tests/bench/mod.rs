@@ -12,6 +12,7 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use wiretrial_contract::clock;
 use wiretrial_contract::control::{
     self, CaptureSettings, ChildError, Engine, FromChild, Reader, Ready, ReceiverPrepare,
     ReceiverReady, Role, SourcePorts, ToChild, TrialIdentity,
@@ -22,6 +23,8 @@ use wiretrial_contract::units::Family;
 
 const INSIDE: &str = "WIRETRIAL_LIVE_INSIDE";
 const RECEIVER: &str = env!("CARGO_BIN_EXE_wiretrial-receiver");
+/// The receiver whose allocator counts.
+pub(crate) const COUNTING: &str = env!("CARGO_BIN_EXE_wiretrial-receiver-heap");
 
 /// Runs `body` in a network namespace of its own, by running this very test again in there.
 pub(crate) fn inside(test: &str, body: impl FnOnce()) {
@@ -154,7 +157,7 @@ impl Sender {
             class,
             flow,
             sequence,
-            intended_ns: 0,
+            intended_ns: clock::monotonic_ns(),
             actual_ns: 0,
         };
         let mut payload = vec![0; self.form.len()];
@@ -172,7 +175,11 @@ pub(crate) struct Child {
 
 impl Child {
     pub(crate) fn launch() -> Self {
-        let mut process = Command::new(RECEIVER)
+        Self::launch_as(RECEIVER)
+    }
+
+    fn launch_as(program: &str) -> Self {
+        let mut process = Command::new(program)
             .arg("serve")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -189,7 +196,12 @@ impl Child {
 
     /// Launched, and its hello read.
     pub(crate) fn start() -> Self {
-        let mut child = Self::launch();
+        Self::start_as(RECEIVER)
+    }
+
+    /// Another executable, launched, and its hello read.
+    pub(crate) fn start_as(program: &str) -> Self {
+        let mut child = Self::launch_as(program);
         let FromChild::Hello(hello) = child.receive() else {
             panic!("hello comes first")
         };
