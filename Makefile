@@ -4,7 +4,7 @@
 CARGO ?= cargo
 PREFIX ?= /usr/local
 RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
-BINARIES := wiretrial wiretrial-generator wiretrial-receiver
+BINARIES := wiretrial wiretrial-generator wiretrial-receiver wiretrial-receiver-heap
 
 .PHONY: demo test lint bench install packages test-packages release
 

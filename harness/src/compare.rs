@@ -113,7 +113,10 @@ fn described(side: &Side) -> String {
 fn resolved(ask: &Ask<'_>, pair: &Pair) -> Result<Resolved, Failure> {
     let mut overrides = ask.overrides.clone();
     if let Some(file) = ask.file {
-        let set = ["workload.kind=file".into(), format!("workload.file={}", absolute(file))];
+        let set = [
+            "workload.kind=file".into(),
+            format!("workload.file={}", absolute(file)),
+        ];
         overrides.set.splice(0..0, set);
     }
     let source = source(ask, pair)?;
@@ -181,12 +184,14 @@ fn source(ask: &Ask<'_>, pair: &Pair) -> Result<Source, Failure> {
 /// Whether both sides are receivers of this project.
 fn is_ours(pair: &Pair) -> bool {
     let own = pair.repository.as_ref().is_some_and(|r| r.is_own());
-    [&pair.baseline, &pair.candidate].iter().all(|side| match side {
-        Side::Revision(_) => own,
-        Side::Executable(path) => path
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with("wiretrial-receiver")),
-    })
+    [&pair.baseline, &pair.candidate]
+        .iter()
+        .all(|side| match side {
+            Side::Revision(_) => own,
+            Side::Executable(path) => path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("wiretrial-receiver")),
+        })
 }
 
 /// The keys of every campaign of our own.
@@ -222,7 +227,10 @@ fn recipe(campaign: &Campaign, pair: &Pair) -> Result<Recipe, Failure> {
         .iter()
         .any(|side| side.revision().is_some());
     if revisions && program.build.is_empty() && !program.binary.contains('/') {
-        let top = pair.repository.as_ref().map(|r| r.top().join(&program.binary));
+        let top = pair
+            .repository
+            .as_ref()
+            .map(|r| r.top().join(&program.binary));
         if !top.is_some_and(|binary| binary.is_file()) {
             return Err(Failure::usage(format!(
                 "program.binary is {} and nothing says how it is built; set program.build and \
@@ -252,7 +260,10 @@ fn program(campaign: &Campaign) -> Option<&ProgramSpec> {
 /// Where the logs of building lie until the evidence takes them, and stay when building fails.
 fn logs_folder(name: &str) -> PathBuf {
     let time = clock::folder_time(clock::realtime_ns());
-    Path::new(ROOT).join(name).join(format!("{time}-build")).join(RAW)
+    Path::new(ROOT)
+        .join(name)
+        .join(format!("{time}-build"))
+        .join(RAW)
 }
 
 fn build(
@@ -268,11 +279,11 @@ fn build(
         .ok_or_else(|| {
             Failure::host("no folder for builds can be made; set XDG_CACHE_HOME to one that can")
         })?;
-    fs::create_dir_all(logs).map_err(|error| {
-        Failure::host(format!("cannot make {}: {error}", logs.display()))
-    })?;
+    fs::create_dir_all(logs)
+        .map_err(|error| Failure::host(format!("cannot make {}: {error}", logs.display())))?;
     let built = revision::build(pair, recipe, logs, &cache, interrupt);
-    if !matches!(&built, Err(failure) if failure.code == wiretrial_contract::exit::HOST) && built.is_err()
+    if !matches!(&built, Err(failure) if failure.code == wiretrial_contract::exit::HOST)
+        && built.is_err()
     {
         // Nothing was built: there is nothing to read.
         discard(logs);
@@ -295,12 +306,19 @@ fn of_commands(commands: [&str; 2], overrides: &Overrides) -> Result<Question, F
     let mut text = format!(
         "schema = 1\nname = \"command\"\nkind = \"paired\"\nquestion = {}\ndesign.margin = \
          \"{MARGIN}\"\nworkload.kind = \"command\"\n",
-        toml::Value::from(format!("Is `{}` better than `{}`?", commands[1], commands[0]))
+        toml::Value::from(format!(
+            "Is `{}` better than `{}`?",
+            commands[1], commands[0]
+        ))
     );
     for (arm, command) in ["baseline", "candidate"].iter().zip(commands) {
         let words = words(command)?;
         let arguments: Vec<String> = std::iter::once("{binary}".to_owned())
-            .chain(words[1..].iter().map(|word| word.replace('{', "{{").replace('}', "}}")))
+            .chain(
+                words[1..]
+                    .iter()
+                    .map(|word| word.replace('{', "{{").replace('}', "}}")),
+            )
             .collect();
         text += &format!(
             "[arm.{arm}.program]\nbinary = {}\ncommand = {}\ncwd = \".\"\n",

@@ -10,7 +10,9 @@ const GENERATOR: &str = include_str!("transcripts/generator-1.txt");
 
 /// Lines of one side: `>` the harness, `<` the child.
 fn lines<'a>(transcript: &'a str, side: &'a str) -> impl Iterator<Item = &'a str> {
-    transcript.lines().filter_map(move |line| line.strip_prefix(side))
+    transcript
+        .lines()
+        .filter_map(move |line| line.strip_prefix(side))
 }
 
 fn parsed<M: Message>(line: &str) -> M {

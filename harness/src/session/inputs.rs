@@ -13,6 +13,8 @@ use crate::executables::caches;
 use crate::trial::setting::InputFiles;
 use crate::workload;
 
+/// Seed of standard inputs: they are the same on every host and in every campaign.
+const STANDARD_SEED: u64 = 0x5eed;
 /// Name of an input, and of its first packets, in its folder in the cache.
 const WHOLE: &str = "input";
 const SHORT: &str = "input-short";
@@ -40,7 +42,12 @@ pub(super) fn read(
         let file = files.get(index).and_then(Option::as_ref).ok_or_else(|| {
             Failure::usage(format!("case {}: workload.file is not set", case.name))
         })?;
-        kept.push(Some(one(input, file, evidence_root)?));
+        kept.push(Some(
+            match workload::parse_standard(&file.to_string_lossy()) {
+                Some(standard) => written(input, &standard?, evidence_root)?,
+                None => one(input, file, evidence_root)?,
+            },
+        ));
     }
     Ok(kept)
 }
@@ -89,6 +96,26 @@ fn cannot_find(error: io::Error) -> Failure {
 fn holds(files: &InputFiles, input: &Input) -> bool {
     let is = |path: &Path, hash: &str| sha256_file(path).is_ok_and(|there| there == hash);
     is(&files.whole, &input.sha256) && is(&files.short, &input.short_sha256)
+}
+
+/// A standard input, written anew: the same bytes on every host.
+fn written(
+    input: &mut Input,
+    standard: &workload::Standard,
+    evidence_root: &Path,
+) -> Result<InputFiles, Failure> {
+    let cannot =
+        |error: io::Error| Failure::host(format!("cannot write the input {}: {error}", input.file));
+    let cache = caches(evidence_root)
+        .into_iter()
+        .find(|cache| fs::create_dir_all(cache).is_ok())
+        .unwrap_or_else(std::env::temp_dir);
+    let file = tempfile::Builder::new()
+        .prefix(".standard-")
+        .tempfile_in(cache)
+        .map_err(cannot)?;
+    standard.write(STANDARD_SEED, file.path())?;
+    one(input, file.path(), evidence_root)
 }
 
 fn one(input: &mut Input, file: &Path, evidence_root: &Path) -> Result<InputFiles, Failure> {
