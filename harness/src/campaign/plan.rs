@@ -6,7 +6,9 @@ use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::identity::Identity;
-use wiretrial_contract::plan::{Campaign, Design, PLAN_SCHEMA, Placement, Plan, Rule, Seed};
+use wiretrial_contract::plan::{
+    Campaign, Design, PLAN_SCHEMA, PassProgram, Placement, Plan, Rule, Seed, Work, Workload,
+};
 use wiretrial_stats::bootstrap::RESAMPLES;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95};
 use wiretrial_stats::loss::LIMIT_PER_THOUSAND;
@@ -115,16 +117,9 @@ pub fn check(plan: &Plan) -> Result<(), Failure> {
     rules::check(campaign).map_err(|failure| {
         Failure::mismatch(format!("the plan's campaign is none: {}", failure.message))
     })?;
-    let arms = campaign
-        .arms
-        .iter()
-        .map(|arm| format!("receiver/{}", arm.name));
-    let roles: BTreeSet<String> = ["harness", "generator"]
-        .map(String::from)
-        .into_iter()
-        .chain(arms)
-        .collect();
-    if !plan.binaries.keys().eq(roles.iter()) {
+    let (needed, allowed) = roles(campaign);
+    let named: BTreeSet<String> = plan.binaries.keys().cloned().collect();
+    if !named.is_superset(&needed) || !named.is_subset(&allowed) {
         return Err(Failure::mismatch(
             "the plan does not name every executable once",
         ));
@@ -141,6 +136,31 @@ pub fn check(plan: &Plan) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// The executables that a plan must name, and those that it may: nothing is sent in passes, and yet
+/// a generator may be there.
+fn roles(campaign: &Campaign) -> (BTreeSet<String>, BTreeSet<String>) {
+    let outside = campaign.cases.iter().any(|case| match &case.work {
+        Work::Live(live) => live.receivers.iter().any(|arm| arm.outside().is_some()),
+        Work::Passes(passes) => passes
+            .programs
+            .iter()
+            .any(|arm| *arm != PassProgram::RawFold),
+    });
+    let mut needed = BTreeSet::from([String::from("harness")]);
+    for arm in &campaign.arms {
+        needed.insert(format!("receiver/{}", arm.name));
+        if outside {
+            needed.insert(format!("program/{}", arm.name));
+        }
+    }
+    let mut allowed = needed.clone();
+    allowed.insert("generator".into());
+    if campaign.workload() == Workload::Live {
+        needed = allowed.clone();
+    }
+    (needed, allowed)
 }
 
 #[cfg(test)]
