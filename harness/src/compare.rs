@@ -81,7 +81,7 @@ pub fn question(
     let built = build(&pair, &recipe, &logs, interrupt)?;
     Ok(Question {
         campaign: resolved.campaign,
-        files: resolved.files,
+        files: resolved.inputs,
         given: Some(built),
         logs: Some(logs),
     })
@@ -329,7 +329,7 @@ fn of_commands(commands: [&str; 2], overrides: &Overrides) -> Result<Question, F
     let resolved = file::resolve("--command", &text, Path::new(""), overrides)?;
     Ok(Question {
         campaign: resolved.campaign,
-        files: resolved.files,
+        files: resolved.inputs,
         given: None,
         logs: None,
     })

@@ -1,86 +1,130 @@
 //! A campaign file and the command line's overrides, resolved to a campaign.
 //!
-//! Layers merge: defaults < file < case < arm < `--quick` < `--set` < the flags of their own. Every
-//! key is known and every value has its form before anything is merged; what values mean together
-//! is checked after it.
+//! Layers merge: defaults < file < case < arm < `--quick` < `--set` < the flags of their own; the keys
+//! of an adapter lie right below those of the layer that names it. Every key is known and every value
+//! has its form before anything is merged; what values mean together is checked after it.
 
-use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{ArmSpec, Campaign, Case, Kind, Live, Work};
+use wiretrial_contract::plan::{ArmSpec, Campaign, Case, Kind, Work, Workload};
 
-use super::keys::{self, Default as KeyDefault, Key, Level};
-use super::layers::{self, ArmLayer, CaseLayer, Entry, Layers, Place, Sweep};
-use super::overrides::{Override, Overrides, PAIRED_ARMS, no_such_arm};
-use super::resolve::{self, Settings};
-use super::rules;
+use super::adapters::{Adapters, seen_from};
+use super::keys::{self, Default as KeyDefault, Level};
+use super::layers::{self, CaseLayer, Entry, Layers, Place};
+use super::overrides::{Override, Overrides, PAIRED_ARMS};
+use super::settings::Settings;
 use super::value::is_name;
+use super::{cases, gates, outside, resolve, rules};
 
-/// The name of the only case of a file without `[[case]]`.
-const ONLY_CASE: &str = "default";
+/// A campaign and where the files are that it names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The campaign, every default filled in. Capture files were not read: their sums are empty.
+    pub campaign: Campaign,
+    /// The capture file of every case, in the order of the cases; empty unless they read files.
+    pub inputs: Vec<PathBuf>,
+    /// The folder that relative paths in the campaign are seen from; empty for the current one.
+    pub folder: PathBuf,
+}
 
-/// Cases of a campaign, at most: a slip in a sweep must not plan for years.
-const MAX_CASES: usize = 1_000;
+/// Resolves the text of a campaign file. `label` is its path, and what error messages call it.
+///
+/// # Errors
+///
+/// As of [`resolve`].
+pub fn parse(label: &str, text: &str, overrides: &Overrides) -> Result<Campaign, Failure> {
+    let folder = Path::new(label).parent().unwrap_or(Path::new(""));
+    resolve(label, text, folder, overrides).map(|resolved| resolved.campaign)
+}
 
-/// Resolves the text of a campaign file. `label` is what error messages call the file.
+/// Resolves the text of a campaign file. `label` is what error messages call it; `folder` is where
+/// its paths begin. Only adapters that it names by path are read.
 ///
 /// # Errors
 ///
 /// One sentence with exit code 2: what is wrong, with file and line where it was written, and what
 /// to do.
-pub fn parse(label: &str, text: &str, overrides: &Overrides) -> Result<Campaign, Failure> {
+pub fn resolve(
+    label: &str,
+    text: &str,
+    folder: &Path,
+    overrides: &Overrides,
+) -> Result<Resolved, Failure> {
     let mut layers = layers::read(label, text)?;
-    let overlay = overrides.read()?;
-    check_layers(&layers, &overlay)?;
-    layers.cases = multiply(std::mem::take(&mut layers.cases), &layers.sweeps)?;
+    let mut overlay = overrides.read()?;
+    cases::check(&layers, &overlay)?;
+    layers.cases = cases::multiply(std::mem::take(&mut layers.cases), &layers.sweeps)?;
+    let adapters = Adapters { folder };
 
-    let file = merged(&[&layers.file], &overlay, None);
-    require(label, &file, Level::Campaign, "")?;
-    let kind = Kind::Paired;
-    let design = resolve::design(&file);
-    let topology = resolve::topology(&file);
-    let mut cases = Vec::new();
+    let file = merged(&[&layers.file], &overlay, None, adapters)?;
+    let workload = resolve::workload(&file);
+    overlay.retain(|set| {
+        set.entry.place != Place::Flag("--quick")
+            || resolve::not_here(set.entry.key.path, workload).is_none()
+    });
+    require(label, &file, Level::Campaign, workload, "")?;
+    let aa = file.switch("design.aa");
+    let mut settings = Vec::new();
     for case in &layers.cases {
-        let mut arms = Vec::new();
-        for name in PAIRED_ARMS {
-            // An A/A campaign has the candidate twice.
-            let name = if design.aa { PAIRED_ARMS[1] } else { name };
-            let arm: &[Entry] = layers
-                .arms
-                .iter()
-                .find(|arm| arm.name == name)
-                .map_or(&[], |arm| &arm.entries);
-            let settings = merged(&[&layers.file, &case.entries, arm], &overlay, Some(name));
-            require(
-                label,
-                &settings,
-                Level::Arm,
-                &format!(" in case {}", case.name),
-            )?;
-            arms.push(settings);
+        let arms = arms(&layers, case, &overlay, aa, adapters)?;
+        for arm in &arms {
+            refuse_idle(arm, workload)?;
+            let place = format!(" in case {}", case.name);
+            require(label, arm, Level::Arm, workload, &place)?;
         }
-        let traffic = resolve::traffic(&arms, topology.family);
-        let receivers = arms
-            .iter()
-            .map(|arm| resolve::receiver(arm, topology.family, traffic.frame_size))
-            .collect();
+        settings.push((case, arms));
+    }
+    let outside = outside(label, &settings, workload)?;
+    let topology = resolve::topology(&file, outside && workload == Workload::Live);
+    let design = resolve::design(&file, workload, topology.receive_cpu);
+    let mut cases = Vec::new();
+    let mut inputs = Vec::new();
+    for (case, arms) in &settings {
+        let mut programs = Vec::new();
+        for (arm, name) in arms.iter().zip(PAIRED_ARMS) {
+            let place = format!(" for arm {name} in case {}", case.name);
+            programs.push(if outside {
+                Some(outside::program(arm, workload, label, &place)?)
+            } else {
+                None
+            });
+        }
+        let work = match workload {
+            Workload::Live => Work::Live(resolve::live(arms, programs, topology.family)),
+            Workload::File | Workload::Command => Work::Passes(resolve::passes(arms, programs)),
+        };
+        if workload == Workload::File {
+            let Some(written) = arms[0].word("workload.file") else {
+                return Err(Failure::usage(format!(
+                    "{label}: workload.file is not set in case {}; a file workload reads one",
+                    case.name
+                )));
+            };
+            inputs.push(seen_from(folder, &written, arms[0].place("workload.file")));
+        }
         cases.push(Case {
             name: case.name.clone(),
-            work: Work::Live(Live { traffic, receivers }),
+            work,
         });
     }
     let campaign = Campaign {
         name: file.word("name").unwrap_or_else(|| stem(label)),
-        kind,
+        kind: Kind::Paired,
         question: file.fixed_word("question"),
         design,
         topology,
         arms: PAIRED_ARMS.map(|name| ArmSpec { name: name.into() }).into(),
         cases,
-        gates: Vec::new(),
+        gates: layers.gates.iter().map(|gate| gate.spec.clone()).collect(),
     };
+    gates::check(&layers.gates, &campaign)?;
     rules::check(&campaign)?;
-    Ok(campaign)
+    Ok(Resolved {
+        campaign,
+        inputs,
+        folder: folder.into(),
+    })
 }
 
 /// Whether the arms are configured alike in every case although nobody asked for an A/A campaign.
@@ -94,147 +138,102 @@ pub fn identical_arms(campaign: &Campaign) -> bool {
         })
 }
 
-/// What no single layer can see: arms that do not exist, and keys that two layers claim.
-fn check_layers(layers: &Layers, overlay: &[Override]) -> Result<(), Failure> {
-    for arm in &layers.arms {
-        if !PAIRED_ARMS.contains(&arm.name.as_str()) {
-            return Err(arm.place.refuse(no_such_arm(&arm.name)));
-        }
-    }
-    for case in &layers.cases {
-        let claim = format!("set by case {}", case.name);
-        for entry in &case.entries {
-            refuse_claimed_by_arm(&layers.arms, entry.key, &entry.place, &claim)?;
-        }
-    }
-    for (index, case) in layers.cases.iter().enumerate() {
-        if layers.cases[..index]
-            .iter()
-            .any(|other| other.name == case.name)
-        {
-            return Err(case.place.refuse(format_args!(
-                "a second case is called {}; names are unique",
-                case.name
-            )));
-        }
-    }
-    for sweep in &layers.sweeps {
-        let path = sweep.key.path;
-        refuse_claimed_by_arm(&layers.arms, sweep.key, &sweep.place, "swept")?;
-        let claimed = layers
-            .cases
-            .iter()
-            .find(|case| case.entries.iter().any(|entry| entry.key.path == path));
-        if let Some(case) = claimed {
-            return Err(sweep.place.refuse(format_args!(
-                "{path} is swept and set by case {}; leave one of them",
-                case.name
-            )));
-        }
-        if let Some(Override { entry, .. }) = overlay.iter().find(|set| set.entry.key.path == path)
-        {
-            let flag = match entry.place {
-                Place::Flag(name) => name,
-                _ => "--set",
-            };
-            return Err(Failure::usage(format!(
-                "{flag} cannot set {path}: the campaign sweeps it, and its cases are named after it"
-            )));
-        }
-    }
-    Ok(())
+/// The settings of both arms in a case.
+fn arms(
+    layers: &Layers,
+    case: &CaseLayer,
+    overlay: &[Override],
+    aa: bool,
+    adapters: Adapters<'_>,
+) -> Result<Vec<Settings>, Failure> {
+    let settings = PAIRED_ARMS.map(|name| {
+        // An A/A campaign has the candidate twice.
+        let name = if aa { PAIRED_ARMS[1] } else { name };
+        let arm = layers.arms.iter().find(|arm| arm.name == name);
+        let arm: &[Entry] = arm.map_or(&[], |arm| &arm.entries);
+        let layers = [&layers.file[..], &case.entries, arm];
+        merged(&layers, overlay, Some(name), adapters)
+    });
+    settings.into_iter().collect()
 }
 
-fn refuse_claimed_by_arm(
-    arms: &[ArmLayer],
-    key: &Key,
-    place: &Place,
-    claimed: &str,
-) -> Result<(), Failure> {
-    let claim = arms
-        .iter()
-        .find(|arm| arm.entries.iter().any(|entry| entry.key.path == key.path));
-    claim.map_or(Ok(()), |arm| {
-        Err(place.refuse(format_args!(
-            "{} is {claimed} and set by arm {}; leave one of them",
-            key.path, arm.name
-        )))
+/// Whether programs of the user's are measured: in every arm of every case, or in none.
+fn outside(
+    label: &str,
+    cases: &[(&CaseLayer, Vec<Settings>)],
+    workload: Workload,
+) -> Result<bool, Failure> {
+    let find = |outside: bool| {
+        cases.iter().find_map(|(case, arms)| {
+            let arms = arms.iter().zip(PAIRED_ARMS);
+            let mut names = arms.filter(|(arm, _)| is_outside(arm) == outside);
+            names
+                .next()
+                .map(|(_, arm)| format!("arm {arm} of case {}", case.name))
+        })
+    };
+    match (find(true), find(false)) {
+        (Some(one), Some(other)) => Err(Failure::usage(format!(
+            "{label}: {one} has a [program] and {other} has none; measure programs in both arms \
+             of every case, or the built-in receiver in all"
+        ))),
+        (one, _) => Ok(one.is_some() || workload == Workload::Command),
+    }
+}
+
+fn is_outside(arm: &Settings) -> bool {
+    arm.set_by_hand(outside::PREFIX).next().is_some()
+}
+
+/// Refuses a key that somebody set and that means nothing in this workload.
+fn refuse_idle(settings: &Settings, workload: Workload) -> Result<(), Failure> {
+    let idle = settings
+        .set_by_hand("")
+        .find_map(|path| Some((path, resolve::not_here(path, workload)?)));
+    idle.map_or(Ok(()), |(path, why)| {
+        Err(settings.refuse(
+            path,
+            &format!(
+                "is set, but a {} workload {why}; leave it out",
+                workload.name()
+            ),
+        ))
     })
 }
 
-/// Every case once per combination of the swept values, the first key of the file slowest.
-fn multiply(mut cases: Vec<CaseLayer>, sweeps: &[Sweep]) -> Result<Vec<CaseLayer>, Failure> {
-    if cases.is_empty() {
-        cases.push(CaseLayer {
-            name: ONLY_CASE.into(),
-            place: Place::Table,
-            entries: Vec::new(),
-        });
-    }
-    for sweep in sweeps {
-        let number = cases.len().saturating_mul(sweep.steps.len());
-        if number > MAX_CASES {
-            return Err(sweep.place.refuse(format_args!(
-                "sweep.{} makes {number} cases; at most {MAX_CASES} are allowed",
-                sweep.key.path
-            )));
-        }
-        let mut product = Vec::new();
-        for case in &cases {
-            for (suffix, value) in &sweep.steps {
-                let mut case = case.clone();
-                case.name = format!("{}/{suffix}", case.name);
-                case.entries.push(Entry {
-                    key: sweep.key,
-                    value: value.clone(),
-                    place: sweep.place.clone(),
-                });
-                product.push(case);
-            }
-        }
-        cases = product;
-        if let Some(name) = repeated(&cases) {
-            return Err(sweep.place.refuse(format_args!(
-                "sweep.{} makes two cases called {name}; names are unique",
-                sweep.key.path
-            )));
-        }
-    }
-    Ok(cases)
-}
-
-fn repeated(cases: &[CaseLayer]) -> Option<&str> {
-    let mut names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-    names.sort_unstable();
-    names
-        .windows(2)
-        .find(|pair| pair[0] == pair[1])
-        .map(|pair| pair[0])
-}
-
-fn merged(layers: &[&[Entry]], overlay: &[Override], arm: Option<&str>) -> Settings {
-    let mut settings = BTreeMap::new();
-    for key in keys::KEYS {
-        if let KeyDefault::Fixed(text) = key.default {
-            let value = key.form.read_default(text);
-            settings.insert(key.path, value.expect("a test reads every fixed default"));
-        }
+fn merged(
+    layers: &[&[Entry]],
+    overlay: &[Override],
+    arm: Option<&str>,
+    adapters: Adapters<'_>,
+) -> Result<Settings, Failure> {
+    let mut settings = Settings::defaults();
+    for layer in layers {
+        settings.lay(layer.iter(), adapters)?;
     }
     let overlay = overlay
         .iter()
-        .filter(|set| set.arm.is_none() || set.arm.as_deref() == arm)
-        .map(|set| &set.entry);
-    for entry in layers.iter().copied().flatten().chain(overlay) {
-        settings.insert(entry.key.path, entry.value.clone());
+        .filter(|set| set.arm.is_none() || set.arm.as_deref() == arm);
+    for set in overlay {
+        settings.lay(std::iter::once(&set.entry), adapters)?;
     }
-    Settings(settings)
+    Ok(settings)
 }
 
 /// Refuses a required key that nobody set. Keys of cases are looked for only when `level` is of
 /// cases or arms.
-fn require(label: &str, settings: &Settings, level: Level, place: &str) -> Result<(), Failure> {
+fn require(
+    label: &str,
+    settings: &Settings,
+    level: Level,
+    workload: Workload,
+    place: &str,
+) -> Result<(), Failure> {
     let missing = keys::KEYS.iter().find(|key| {
-        key.default == KeyDefault::Required && key.level <= level && !settings.has(key.path)
+        key.default == KeyDefault::Required
+            && key.level <= level
+            && resolve::not_here(key.path, workload).is_none()
+            && !settings.has(key.path)
     });
     missing.map_or(Ok(()), |key| {
         Err(Failure::usage(format!(

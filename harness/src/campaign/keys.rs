@@ -6,12 +6,17 @@
 mod table;
 
 use wiretrial_contract::control::CaptureSettings;
-use wiretrial_contract::plan::{Campaign, Case, Measured, ReceiverSpec, Traffic};
+use wiretrial_contract::plan::{
+    Campaign, Case, Measured, PassProgram, Passes, ReceiverSpec, Topology, Traffic, Work, Workload,
+};
+use wiretrial_contract::program::{CountName, ProgramSpec};
 use wiretrial_contract::units::{Bytes, Nanos};
 
 pub use table::KEYS;
+pub(super) use table::percent;
 
 use super::nearest::nearest;
+use super::source;
 
 /// The version of the campaign files that this build reads.
 pub const SCHEMA: u64 = 1;
@@ -19,7 +24,7 @@ pub const SCHEMA: u64 = 1;
 pub const NOT_HERE: &str = "-";
 
 /// A key of a campaign file.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// Its path from the top of the file, kebab-case, joined by dots.
     pub path: &'static str,
@@ -56,6 +61,18 @@ pub enum Form {
     Name,
     /// A line of text.
     Sentence,
+    /// A path or the name of a program.
+    Path,
+    /// The arguments of a program, the program first.
+    Arguments,
+    /// Argument lists, one after the other.
+    Steps,
+    /// Environment variables.
+    Variables,
+    /// What shows that a program captures.
+    Ready,
+    /// Where a count is read.
+    Source,
 }
 
 /// Which values are allowed, in ns, bytes or numbers.
@@ -190,6 +207,12 @@ impl Form {
             Self::Word(_) => "word",
             Self::Name => "name",
             Self::Sentence => "text",
+            Self::Path => "path",
+            Self::Arguments => "list of texts",
+            Self::Steps => "list of lists of texts",
+            Self::Variables => "table of texts",
+            Self::Ready => "sign",
+            Self::Source => "source",
         }
     }
 }
@@ -228,14 +251,48 @@ impl At<'_> {
     fn receiver(&self) -> Option<&ReceiverSpec> {
         self.case().live().map(|live| &live.receivers[self.arm])
     }
+
+    /// A value of the topology; a dash where nothing is sent.
+    fn topology(&self, show: impl FnOnce(&Topology) -> String) -> String {
+        let live = self.case().live();
+        live.map_or_else(|| NOT_HERE.into(), |_| show(&self.campaign.topology))
+    }
+
+    /// A value of the passes; a dash where there are none.
+    fn passes(&self, show: impl FnOnce(&Passes) -> String) -> String {
+        let passes = self.case().passes();
+        passes.map_or_else(|| NOT_HERE.into(), show)
+    }
+
+    /// A value of the program of the user's; a dash where there is none.
+    fn program(&self, show: impl FnOnce(&ProgramSpec) -> Option<String>) -> String {
+        let program = match &self.case().work {
+            Work::Live(live) => live.receivers[self.arm].outside(),
+            Work::Passes(passes) => match &passes.programs[self.arm] {
+                PassProgram::RawFold => None,
+                PassProgram::Outside(program) => Some(program),
+            },
+        };
+        program.and_then(show).unwrap_or_else(|| NOT_HERE.into())
+    }
+
+    /// The arguments of the program of the user's; a dash where the workload is another one.
+    fn arguments(&self, workload: Workload) -> String {
+        self.program(|program| {
+            (self.campaign.workload() == workload).then(|| source::list(&program.arguments))
+        })
+    }
+
+    /// Where the program of the user's says a count; a dash where it does not.
+    fn count(&self, name: CountName) -> String {
+        self.program(|program| program.counts.get(&name).map(source::text))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::value::Value;
     use super::*;
-    use wiretrial_contract::control::ReceiveCpu;
-    use wiretrial_contract::plan::Workload;
 
     #[test]
     fn paths_are_kebab_case_and_unique() {
@@ -273,16 +330,6 @@ mod tests {
         assert_eq!(
             find("design.pairs").unwrap().refuse("7"),
             "design.pairs is 7; it must be even and at least 6 (12 is the default)"
-        );
-    }
-
-    #[test]
-    fn the_allowed_primaries_are_those_of_live_trials() {
-        use wiretrial_contract::metric::{Metric, names};
-        let primary = find("design.primary").unwrap();
-        assert_eq!(
-            primary.range_text(),
-            names(Metric::of(Workload::Live, ReceiveCpu::Sender))
         );
     }
 

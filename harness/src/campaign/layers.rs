@@ -8,7 +8,9 @@ use toml::de::{DeTable, DeValue};
 
 use wiretrial_contract::failure::Failure;
 
-use super::keys::{self, Key, Level, Range};
+use super::gates::{self, Gate};
+use super::keys::{self, Form, Key, Level, Range};
+use super::outside;
 use super::value::{Raw, Value, is_case_name};
 
 /// Where a setting comes from.
@@ -73,6 +75,7 @@ pub(super) struct Layers {
     pub(super) arms: Vec<ArmLayer>,
     pub(super) cases: Vec<CaseLayer>,
     pub(super) sweeps: Vec<Sweep>,
+    pub(super) gates: Vec<Gate>,
 }
 
 /// Takes a file apart.
@@ -105,6 +108,12 @@ pub(super) fn read(label: &str, text: &str) -> Result<Layers, Failure> {
                 }
             }
             ("case", _) => return Err(place.refuse("case is not a list; write [[case]]")),
+            ("gate", DeValue::Array(gates)) => {
+                for gate in gates.iter() {
+                    layers.gates.push(source.gate(gate)?);
+                }
+            }
+            ("gate", _) => return Err(place.refuse("gate is not a list; write [[gate]]")),
             ("sweep", DeValue::Table(sweep)) => {
                 for leaf in source.leaves("", sweep) {
                     layers.sweeps.push(source.sweep(&leaf)?);
@@ -123,8 +132,23 @@ pub(super) fn read(label: &str, text: &str) -> Result<Layers, Failure> {
     Ok(layers)
 }
 
+/// Kinds of campaigns that are known and that this version does not run.
+pub(super) const LATER_KINDS: [&str; 2] = ["table", "probe"];
+
+/// What an arm may set.
+pub(super) const OF_ARMS: &str = "arms may set receiver.* and program.* only";
+
 /// Reads a value that stands for `key`, wherever it was written.
 pub(super) fn typed(key: &'static Key, raw: &Raw, place: &Place) -> Result<Value, Failure> {
+    if let (Form::Word(kinds), "kind", Some(kind)) = (key.form, key.path, raw.text())
+        && LATER_KINDS.contains(&kind)
+    {
+        return Err(place.refuse(format_args!(
+            "kind is {kind}; wiretrial {} does not run it, it runs {}",
+            env!("CARGO_PKG_VERSION"),
+            kinds.join(", ")
+        )));
+    }
     let value = key
         .form
         .read(raw)
@@ -145,6 +169,8 @@ pub(super) fn typed(key: &'static Key, raw: &Raw, place: &Place) -> Result<Value
             _ => {}
         }
     }
+    outside::check(key, &value)
+        .map_err(|sentence| place.refuse(format_args!("{}: {sentence}", key.path)))?;
     Ok(value)
 }
 
@@ -225,7 +251,7 @@ impl Source<'_> {
         for leaf in self.leaves("", table) {
             if leaf.key(&prefix)?.level != Level::Arm {
                 return Err(leaf.place.refuse(format_args!(
-                    "{prefix}{} cannot be set by an arm; arms may set receiver.* only",
+                    "{prefix}{} cannot be set by an arm; {OF_ARMS}",
                     leaf.path
                 )));
             }
@@ -268,12 +294,38 @@ impl Source<'_> {
         })
     }
 
+    fn gate(&self, gate: &Spanned<DeValue<'_>>) -> Result<Gate, Failure> {
+        let place = self.place(gate.span().start);
+        let DeValue::Table(table) = gate.get_ref() else {
+            return Err(place.refuse("gate is not a list of tables; write [[gate]]"));
+        };
+        let entries: Vec<_> = in_order(table)
+            .into_iter()
+            .map(|(key, value)| {
+                let name = key.get_ref().to_string();
+                let place = self.place(key.span().start);
+                (name, Raw::from_toml(value.get_ref()), place)
+            })
+            .collect();
+        gates::read(place, &entries)
+    }
+
     fn sweep(&self, leaf: &Leaf<'_>) -> Result<Sweep, Failure> {
         let key = leaf.key("sweep.")?;
         let path = key.path;
         if key.level == Level::Campaign {
             return Err(leaf.place.refuse(format_args!(
-                "sweep.{path} cannot be swept; cases differ in traffic.* and receiver.* only"
+                "sweep.{path} cannot be swept; it is one for the whole file"
+            )));
+        }
+        if matches!(
+            key.form,
+            Form::Arguments | Form::Steps | Form::Variables | Form::Ready | Form::Source
+        ) {
+            return Err(leaf.place.refuse(format_args!(
+                "sweep.{path} cannot be swept; cases are named after their values, and a {} makes \
+                 no name",
+                key.form.name()
             )));
         }
         let values = match Raw::from_toml(leaf.value) {
@@ -312,7 +364,10 @@ impl Source<'_> {
 
     fn below<'d>(&self, path: &str, place: &Place, value: &'d DeValue<'d>) -> Vec<Leaf<'d>> {
         match value {
-            DeValue::Table(table) if !table.is_empty() => self.leaves(path, table),
+            // A table may be a value, as that of program.env is.
+            DeValue::Table(table) if !table.is_empty() && keys::find(path).is_none() => {
+                self.leaves(path, table)
+            }
             DeValue::Table(_) if keys::is_table(path) => Vec::new(),
             value => vec![Leaf {
                 path: path.into(),

@@ -5,19 +5,27 @@
 //! [`slices`] draw who runs when from a seed; [`text`] prints what that will be. What is wrong
 //! with a file is one sentence and exit code 2, before anything runs.
 //!
-//! Nothing here reads a clock or the host: the same file, overrides and seed give the same trials.
+//! Nothing here reads a clock or the host, but for the campaign file and adapters named by path: the
+//! same files, overrides and seed give the same trials.
 
+mod adapters;
+mod cases;
 pub mod file;
 pub mod format;
+pub mod gates;
 pub mod keys;
 mod layers;
 mod nearest;
 pub mod order;
+mod outside;
 pub mod overrides;
+pub mod placeholders;
 pub mod plan;
 mod resolve;
 mod rules;
+mod settings;
 pub mod shipped;
 pub mod slices;
+mod source;
 pub mod text;
 mod value;

@@ -11,9 +11,13 @@ use super::value::Raw;
 /// The arms of a paired campaign, the reference first.
 pub const PAIRED_ARMS: [&str; 2] = ["baseline", "candidate"];
 
-/// Keys that `--quick` sets, and to what. Its results are flagged by these effects: few pairs and
+/// Keys that `--quick` sets where a campaign has them, and to what. Its results are flagged by these effects: few pairs and
 /// few slices make evidence exploratory.
-pub const QUICK: [(&str, &str); 2] = [("design.pairs", "6"), ("traffic.duration", "200ms")];
+pub const QUICK: [(&str, &str); 3] = [
+    ("design.pairs", "6"),
+    ("traffic.duration", "200ms"),
+    ("workload.passes", "2"),
+];
 
 /// What the command line sets over the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -106,7 +110,7 @@ fn set(assignment: &str) -> Result<Override, Failure> {
         return Err(refuse("the version belongs to the file".into()));
     }
     if arm.is_some() && key.level != Level::Arm {
-        return Err(refuse("arms may set receiver.* only".into()));
+        return Err(refuse(layers::OF_ARMS.into()));
     }
     let raw = DeValue::parse(value).map_or_else(
         |_| Raw::Text(value.into()),

@@ -1,16 +1,16 @@
 //! Merged settings as the values of a campaign, with the defaults that follow from other keys.
 
-use std::collections::BTreeMap;
-
 use wiretrial_contract::control::{CaptureSettings, Engine, ReceiveCpu, SendMethod, TopologyKind};
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{
-    Arrangement, Design, FailOn, Measured, ReceiverSpec, Topology, Traffic,
+    Arrangement, Design, FailOn, Input, Live, Measured, PassProgram, Passes, ReceiverSpec,
+    Topology, Traffic, Workload,
 };
+use wiretrial_contract::program::ProgramSpec;
 use wiretrial_contract::stamp::{COMPACT_LEN, Form};
 use wiretrial_contract::units::{Family, FrameSize};
 
-use super::value::Value;
+use super::settings::Settings;
 
 /// One sender's share of the rate, packets per second, by default at most.
 const RATE_PER_SENDER: u64 = 250_000;
@@ -28,59 +28,41 @@ pub(super) const TIMEOUTS_IN_SLICE: u64 = 5;
 /// The shortest warm-up, ns.
 pub(super) const WARM_UP_NS: u64 = 200_000_000;
 
-/// Values by path; every key with a fixed default has one.
-#[derive(Debug)]
-pub(super) struct Settings(pub(super) BTreeMap<&'static str, Value>);
+/// The packets of the short input, which shows what starting costs.
+const SHORT_UNITS: u64 = 100;
 
-impl Settings {
-    pub(super) fn has(&self, path: &str) -> bool {
-        self.0.contains_key(path)
-    }
-
-    pub(super) fn fixed_word(&self, path: &str) -> String {
-        self.word(path).expect("the key has a word")
-    }
-
-    pub(super) fn word(&self, path: &str) -> Option<String> {
-        match self.0.get(path)? {
-            Value::Word(word) => Some(word.clone()),
-            _ => None,
-        }
-    }
-
-    fn number<T: TryFrom<u64>>(&self, path: &str) -> Option<T> {
-        match self.0.get(path)? {
-            Value::Number(number) => T::try_from(*number).ok(),
-            _ => None,
-        }
-    }
-
-    fn fixed<T: TryFrom<u64>>(&self, path: &str) -> T {
-        self.number(path)
-            .expect("the key has a value, and its range fits the type")
-    }
-
-    fn share(&self, path: &str) -> Option<f64> {
-        match self.0.get(path)? {
-            Value::Share(share) => *share,
-            _ => None,
-        }
-    }
-
-    fn switch(&self, path: &str) -> bool {
-        matches!(self.0.get(path), Some(Value::Switch(true)))
+pub(super) fn workload(settings: &Settings) -> Workload {
+    match settings.fixed_word("workload.kind").as_str() {
+        "file" => Workload::File,
+        "command" => Workload::Command,
+        _ => Workload::Live,
     }
 }
 
-pub(super) fn design(settings: &Settings) -> Design {
+/// Why a key means nothing in a workload; `None` when it means something.
+pub(super) fn not_here(path: &str, workload: Workload) -> Option<&'static str> {
+    let sending = ["traffic.", "receiver.", "topology."];
+    match (workload, path) {
+        (Workload::Live | Workload::Command, "workload.file") => Some("reads no file"),
+        (Workload::Live, "workload.passes" | "workload.limit") => Some("has no passes"),
+        (Workload::File | Workload::Command, path)
+            if sending.iter().any(|table| path.starts_with(table)) =>
+        {
+            Some("sends nothing")
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn design(settings: &Settings, workload: Workload, receive_cpu: ReceiveCpu) -> Design {
     let pairs: u32 = settings.fixed("design.pairs");
     Design {
         pairs,
         margin: settings.share("design.margin"),
-        primary: settings
-            .fixed_word("design.primary")
-            .parse::<Metric>()
-            .expect("the table knows all metrics"),
+        primary: match settings.word("design.primary") {
+            Some(name) => name.parse().expect("the table knows all metrics"),
+            None => Metric::of(workload, receive_cpu)[0],
+        },
         arrangement: if settings.fixed_word("design.arrangement") == "sequential" {
             Arrangement::Sequential
         } else {
@@ -93,15 +75,30 @@ pub(super) fn design(settings: &Settings) -> Design {
         rest_ns: settings.fixed("design.rest"),
         // A text without a share, `none`, is refused by the rules.
         foreign_cpu: settings.share("design.foreign-cpu").unwrap_or(0.0),
-        fail_on: FailOn::default(),
-        require_conclusion: false,
+        fail_on: {
+            let word = settings.fixed_word("design.fail-on");
+            let named = FailOn::ALL.into_iter().find(|all| all.name() == word);
+            named.expect("the table knows all of them")
+        },
+        require_conclusion: settings.switch("design.require-conclusion"),
     }
 }
 
-pub(super) fn topology(settings: &Settings) -> Topology {
+/// `captures`: whether a program of the user's does; on lo its counters would double.
+pub(super) fn topology(settings: &Settings, captures: bool) -> Topology {
+    let kind = match settings.word("topology.kind").as_deref() {
+        Some("wire") => TopologyKind::Wire,
+        None if captures => TopologyKind::Wire,
+        _ => TopologyKind::Loopback,
+    };
+    let receive_cpu = match settings.word("topology.receive-cpu").as_deref() {
+        Some("separate") => ReceiveCpu::Separate,
+        None if kind == TopologyKind::Wire => ReceiveCpu::Separate,
+        _ => ReceiveCpu::Sender,
+    };
     Topology {
-        kind: TopologyKind::Loopback,
-        receive_cpu: ReceiveCpu::Sender,
+        kind,
+        receive_cpu,
         family: if settings.fixed_word("topology.family") == "ipv6" {
             Family::Ipv6
         } else {
@@ -111,15 +108,57 @@ pub(super) fn topology(settings: &Settings) -> Topology {
     }
 }
 
-/// The traffic of a case, from the settings of all its arms: they share it, but for the longer of
-/// their timeouts.
-pub(super) fn traffic(arms: &[Settings], family: Family) -> Traffic {
-    let settings = &arms[0];
-    let timeout_ns: u64 = arms
+/// What a live case is made of; `programs` are the arms' own, if the user's are measured.
+pub(super) fn live(arms: &[Settings], programs: Vec<Option<ProgramSpec>>, family: Family) -> Live {
+    // The timeout of a program of the user's is not known.
+    let timeouts = arms
         .iter()
-        .map(|arm| arm.fixed("receiver.timeout"))
-        .max()
-        .unwrap_or(0);
+        .zip(&programs)
+        .filter(|(_, program)| program.is_none())
+        .map(|(arm, _)| arm.fixed("receiver.timeout"));
+    let traffic = traffic(&arms[0], timeouts.max().unwrap_or(0), family);
+    let receivers = arms
+        .iter()
+        .zip(programs)
+        .map(|(arm, program)| ReceiverSpec {
+            program: program.map_or_else(
+                || built_in(arm, family, traffic.frame_size),
+                Measured::Outside,
+            ),
+            drain_limit_ns: arm.fixed("receiver.drain-limit"),
+        });
+    Live {
+        receivers: receivers.collect(),
+        traffic,
+    }
+}
+
+/// What a case of passes is made of; its file is not read.
+pub(super) fn passes(arms: &[Settings], programs: Vec<Option<ProgramSpec>>) -> Passes {
+    let settings = &arms[0];
+    Passes {
+        input: settings.word("workload.file").map(|written| Input {
+            file: if written.starts_with('/') {
+                written.rsplit('/').next().unwrap_or_default().into()
+            } else {
+                written
+            },
+            sha256: String::new(),
+            units: 0,
+            short_units: SHORT_UNITS,
+            short_sha256: String::new(),
+        }),
+        passes: settings.fixed("workload.passes"),
+        limit_ns: settings.fixed("workload.limit"),
+        programs: programs
+            .into_iter()
+            .map(|program| program.map_or(PassProgram::RawFold, PassProgram::Outside))
+            .collect(),
+    }
+}
+
+/// The traffic of a case; `timeout_ns` is the longer one of its arms' captures.
+fn traffic(settings: &Settings, timeout_ns: u64, family: Family) -> Traffic {
     let rate_pps: u64 = settings.fixed("traffic.rate-pps");
     let senders: u32 = settings.number("traffic.senders").unwrap_or_else(|| {
         u32::try_from(rate_pps.div_ceil(RATE_PER_SENDER).max(1)).expect("the table limits the rate")
@@ -157,21 +196,18 @@ pub(super) fn traffic(arms: &[Settings], family: Family) -> Traffic {
     }
 }
 
-pub(super) fn receiver(settings: &Settings, family: Family, frame_size: u32) -> ReceiverSpec {
-    ReceiverSpec {
-        program: Measured::BuiltIn {
-            capture: CaptureSettings {
-                buffer_bytes: settings.fixed("receiver.buffer-size"),
-                immediate: settings.switch("receiver.immediate"),
-                timeout_ns: settings.fixed("receiver.timeout"),
-                snaplen: settings
-                    .number("receiver.snaplen")
-                    .unwrap_or_else(|| stamped(family, frame_size)),
-                promiscuous: settings.switch("receiver.promiscuous"),
-            },
-            engine: Engine::Direct,
+fn built_in(settings: &Settings, family: Family, frame_size: u32) -> Measured {
+    Measured::BuiltIn {
+        capture: CaptureSettings {
+            buffer_bytes: settings.fixed("receiver.buffer-size"),
+            immediate: settings.switch("receiver.immediate"),
+            timeout_ns: settings.fixed("receiver.timeout"),
+            snaplen: settings
+                .number("receiver.snaplen")
+                .unwrap_or_else(|| stamped(family, frame_size)),
+            promiscuous: settings.switch("receiver.promiscuous"),
         },
-        drain_limit_ns: settings.fixed("receiver.drain-limit"),
+        engine: Engine::Direct,
     }
 }
 

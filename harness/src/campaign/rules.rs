@@ -1,9 +1,13 @@
 //! What the values of a campaign must be together. Each rule is one sentence: the key, its value,
 //! what it must be.
 
-use wiretrial_contract::control::CaptureSettings;
+use wiretrial_contract::control::{CaptureSettings, ReceiveCpu, TopologyKind};
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{Campaign, Live, Measured, ReceiverSpec, Traffic, Workload};
+use wiretrial_contract::metric::{Metric, names};
+use wiretrial_contract::plan::{
+    Arrangement, Campaign, Case, GateSpec, Live, Measured, PassProgram, ReceiverSpec, Traffic,
+    Work, Workload,
+};
 use wiretrial_contract::stamp::{COMPACT_LEN, Form, MAX_SEQUENCE};
 use wiretrial_contract::units::{Family, FrameSize, Nanos};
 
@@ -17,6 +21,7 @@ const MS: u64 = 1_000_000;
 
 /// Checks a campaign whose every value has its form.
 pub(super) fn check(campaign: &Campaign) -> Result<(), Failure> {
+    alike(campaign).map_err(Failure::usage)?;
     design(campaign).map_err(Failure::usage)?;
     let refusals: Vec<Option<String>> = (0..campaign.cases.len())
         .map(|index| case(campaign, index).err())
@@ -58,7 +63,7 @@ fn design(campaign: &Campaign) -> Result<(), String> {
         "design.foreign-cpu",
         design.foreign_cpu > 0.0 && design.foreign_cpu <= 1.0,
     )?;
-    let metrics = campaign.metrics();
+    let metrics = metrics(campaign);
     if !metrics.contains(&design.primary) {
         let why =
             if campaign.workload() == Workload::Live && design.primary.is_the_generators_clock() {
@@ -69,14 +74,108 @@ fn design(campaign: &Campaign) -> Result<(), String> {
         return Err(format!(
             "design.primary is {}; {why}, choose {}",
             design.primary,
-            wiretrial_contract::metric::names(metrics)
+            names(&metrics)
         ));
+    }
+    if campaign.workload() != Workload::Live && design.arrangement == Arrangement::Sequential {
+        return Err(
+            "design.arrangement is sequential; passes of the two arms alternate always, leave it out"
+                .into(),
+        );
+    }
+    let topology = &campaign.topology;
+    if topology.kind == TopologyKind::Loopback && topology.receive_cpu == ReceiveCpu::Separate {
+        return Err(
+            "topology.receive-cpu is separate; on loopback the receive work is done inside the \
+             sender's calls, so choose topology.kind = \"wire\""
+                .into(),
+        );
+    }
+    for (index, one) in campaign.gates.iter().enumerate() {
+        let before = &campaign.gates[..index];
+        if before.iter().any(|other| other.name == one.name) {
+            return Err(format!(
+                "a second gate is called {}; names are unique",
+                one.name
+            ));
+        }
+        gate(one, campaign)?;
     }
     Ok(())
 }
 
+/// The metrics that its trials have: a program of the user's does not say when it saw a packet.
+fn metrics(campaign: &Campaign) -> Vec<Metric> {
+    let outside = campaign.cases.iter().any(|case| {
+        let live = case.live();
+        live.is_some_and(|live| {
+            live.receivers
+                .iter()
+                .any(|receiver| receiver.outside().is_some())
+        })
+    });
+    let mut metrics = campaign.metrics().to_vec();
+    if outside {
+        metrics.retain(|metric| !matches!(metric, Metric::LatencyP50Ns | Metric::LatencyP99Ns));
+    }
+    metrics
+}
+
+/// Refuses a gate without conditions, or on a metric that the trials do not have.
+pub(super) fn gate(gate: &GateSpec, campaign: &Campaign) -> Result<(), String> {
+    let known = metrics(campaign);
+    if gate.conditions.is_empty() {
+        return Err(format!("gate {} has no conditions", gate.name));
+    }
+    let missing = gate
+        .conditions
+        .iter()
+        .find(|condition| !known.contains(&condition.metric));
+    missing.map_or(Ok(()), |condition| {
+        Err(format!(
+            "gate {}: its trials have no {}; they have {}",
+            gate.name,
+            condition.metric,
+            names(&known)
+        ))
+    })
+}
+
+/// All cases are of one workload, and the programs of one kind: what is compared is one thing.
+fn alike(campaign: &Campaign) -> Result<(), String> {
+    if campaign.cases.is_empty() {
+        return Err("the campaign has no case".into());
+    }
+    let kind = |case: &Case| match &case.work {
+        Work::Live(live) => {
+            let outside = live.receivers.iter().filter(|one| one.outside().is_some());
+            (Workload::Live, outside.count(), live.receivers.len())
+        }
+        Work::Passes(passes) => {
+            let workload = match passes.input {
+                Some(_) => Workload::File,
+                None => Workload::Command,
+            };
+            let fold = |one: &&PassProgram| **one == PassProgram::RawFold;
+            let outside = passes.programs.len() - passes.programs.iter().filter(fold).count();
+            (workload, outside, passes.programs.len())
+        }
+    };
+    let (workload, outside, arms) = kind(&campaign.cases[0]);
+    let one = campaign
+        .cases
+        .iter()
+        .all(|case| kind(case) == (workload, outside, arms));
+    let all_or_none = outside == arms || (outside == 0 && workload != Workload::Command);
+    if one && all_or_none {
+        return Ok(());
+    }
+    Err("its cases differ in workload, or in whether programs of the user's are measured".into())
+}
+
 fn case(campaign: &Campaign, index: usize) -> Result<(), String> {
     let Some(live) = campaign.cases[index].live() else {
+        // Its keys have their ranges in the table.
         return Ok(());
     };
     let traffic = &live.traffic;

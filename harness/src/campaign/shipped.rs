@@ -1,15 +1,17 @@
-//! The campaigns inside the binary, and the choice between them and a file.
+//! The campaigns and adapters inside the binary, and the choice between them and a file.
+
+use std::path::Path;
 
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Campaign;
 
-use super::file;
+use super::file::{self, Resolved};
 use super::overrides::Overrides;
 
-/// A campaign inside the binary.
+/// A campaign or an adapter inside the binary.
 #[derive(Debug, Clone, Copy)]
 pub struct Shipped {
-    /// What it is called on the command line.
+    /// What it is called on the command line or in a campaign.
     pub name: &'static str,
     /// Where it stands in the source tree; error messages name it.
     pub path: &'static str,
@@ -17,8 +19,8 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
-/// All of them.
-pub const ALL: [Shipped; 2] = [
+/// All campaigns.
+pub const ALL: [Shipped; 3] = [
     Shipped {
         name: "demo",
         path: "campaigns/demo.toml",
@@ -29,33 +31,94 @@ pub const ALL: [Shipped; 2] = [
         path: "campaigns/floor.toml",
         text: include_str!("../../../campaigns/floor.toml"),
     },
+    Shipped {
+        name: "tcpdump-dumpcap",
+        path: "campaigns/tcpdump-dumpcap.toml",
+        text: include_str!("../../../campaigns/tcpdump-dumpcap.toml"),
+    },
 ];
 
-/// The campaign that an argument means: a file if it holds a `/` or ends in `.toml`, else a
-/// shipped name.
+/// All adapters: how known programs are started, stopped and counted.
+pub const ADAPTERS: [Shipped; 4] = [
+    Shipped {
+        name: "tcpdump",
+        path: "campaigns/adapters/tcpdump.toml",
+        text: include_str!("../../../campaigns/adapters/tcpdump.toml"),
+    },
+    Shipped {
+        name: "dumpcap",
+        path: "campaigns/adapters/dumpcap.toml",
+        text: include_str!("../../../campaigns/adapters/dumpcap.toml"),
+    },
+    Shipped {
+        name: "tshark",
+        path: "campaigns/adapters/tshark.toml",
+        text: include_str!("../../../campaigns/adapters/tshark.toml"),
+    },
+    Shipped {
+        name: "softflowd",
+        path: "campaigns/adapters/softflowd.toml",
+        text: include_str!("../../../campaigns/adapters/softflowd.toml"),
+    },
+];
+
+/// The campaign that an argument means, as [`resolve`] reads it.
+///
+/// # Errors
+///
+/// As of [`resolve`].
+pub fn load(argument: &str, overrides: &Overrides) -> Result<Campaign, Failure> {
+    resolve(argument, overrides).map(|resolved| resolved.campaign)
+}
+
+/// The campaign that an argument means, and where the files are that it names: a file if it holds a
+/// `/` or ends in `.toml`, else a shipped name, whose files are seen from the current folder.
 ///
 /// # Errors
 ///
 /// No such shipped campaign, a file that cannot be read, or what [`file::parse`] refuses; all with
 /// exit code 2.
-pub fn load(argument: &str, overrides: &Overrides) -> Result<Campaign, Failure> {
-    if argument.contains('/') || argument.ends_with(".toml") {
-        return file::parse(argument, &read(argument)?, overrides);
+pub fn resolve(argument: &str, overrides: &Overrides) -> Result<Resolved, Failure> {
+    if is_file(argument) {
+        let folder = Path::new(argument).parent().unwrap_or(Path::new(""));
+        return file::resolve(argument, &read(argument)?, folder, overrides);
     }
-    let Some(shipped) = ALL.iter().find(|shipped| shipped.name == argument) else {
-        let names: Vec<&str> = ALL.iter().map(|shipped| shipped.name).collect();
-        return Err(Failure::usage(format!(
-            "unknown campaign {argument}; shipped: {}; a file is named with a / or .toml",
-            names.join(", ")
-        )));
-    };
-    file::parse(shipped.path, shipped.text, overrides)
+    let shipped = find(argument)?;
+    file::resolve(shipped.path, shipped.text, Path::new(""), overrides)
+}
+
+/// The shipped campaign of this name.
+///
+/// # Errors
+///
+/// There is none; exit code 2.
+pub fn find(name: &str) -> Result<Shipped, Failure> {
+    let found = ALL.into_iter().find(|shipped| shipped.name == name);
+    found.ok_or_else(|| {
+        Failure::usage(format!(
+            "unknown campaign {name}; shipped: {}; a file is named with a / or .toml",
+            names(&ALL)
+        ))
+    })
+}
+
+/// Whether an argument names a file.
+#[must_use]
+pub fn is_file(argument: &str) -> bool {
+    argument.contains('/') || argument.ends_with(".toml")
+}
+
+/// Names, comma separated.
+pub(super) fn names(shipped: &[Shipped]) -> String {
+    let names: Vec<&str> = shipped.iter().map(|shipped| shipped.name).collect();
+    names.join(", ")
 }
 
 /// Longest campaign file, bytes.
 const LONGEST: u64 = 1 << 20;
 
-fn read(path: &str) -> Result<String, Failure> {
+/// The text of a campaign file or adapter.
+pub(super) fn read(path: &str) -> Result<String, Failure> {
     let cannot = |why: String| Failure::usage(format!("cannot read {path}: {why}"));
     let data = std::fs::metadata(path).map_err(|error| cannot(error.to_string()))?;
     if !data.is_file() {
@@ -97,7 +160,7 @@ mod tests {
         assert_eq!(
             load("dmo", &Overrides::default()).unwrap_err(),
             Failure::usage(
-                "unknown campaign dmo; shipped: demo, floor; a file is named with a / or .toml"
+                "unknown campaign dmo; shipped: demo, floor, tcpdump-dumpcap; a file is named with a / or .toml"
             )
         );
     }

@@ -1,11 +1,14 @@
 //! What is written in a campaign file, and what it means for a key.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use toml::de::DeValue;
+use wiretrial_contract::program::ReadySign;
 use wiretrial_contract::units::{Bytes, Count, Nanos, Percent};
 
 use super::keys::Form;
+use super::source::{self, Sources};
 
 /// A value as written, not yet read for a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +17,9 @@ pub(super) enum Raw {
     Integer(i128),
     Switch(bool),
     List(Vec<Raw>),
-    /// Floats, dates and tables, which no key takes.
+    /// A table that is a value, such as a source of a count.
+    Table(Vec<(String, Raw)>),
+    /// Floats and dates, which no key takes.
     Other(String),
 }
 
@@ -33,7 +38,34 @@ impl Raw {
             ),
             DeValue::Float(float) => Self::Other(float.to_string()),
             DeValue::Datetime(date) => Self::Other(date.to_string()),
-            DeValue::Table(_) => Self::Other("{...}".into()),
+            DeValue::Table(table) => Self::Table(
+                table
+                    .iter()
+                    .map(|(key, value)| {
+                        let name = key.get_ref().to_string();
+                        (name, Self::from_toml(value.get_ref()))
+                    })
+                    .collect(),
+            ),
+        }
+    }
+
+    /// The text, if it is one.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The texts of a list, if it holds nothing else.
+    pub(super) fn texts(&self) -> Option<Vec<String>> {
+        match self {
+            Self::List(items) => items
+                .iter()
+                .map(|item| item.text().map(String::from))
+                .collect(),
+            _ => None,
         }
     }
 
@@ -56,6 +88,13 @@ impl fmt::Display for Raw {
                 let items: Vec<String> = items.iter().map(Self::to_string).collect();
                 write!(f, "[{}]", items.join(", "))
             }
+            Self::Table(entries) => {
+                let entries: Vec<String> = entries
+                    .iter()
+                    .map(|(name, value)| format!("{name} = {value}"))
+                    .collect();
+                write!(f, "{{ {} }}", entries.join(", "))
+            }
             Self::Other(text) => f.write_str(text),
         }
     }
@@ -68,6 +107,11 @@ pub(super) enum Value {
     Share(Option<f64>),
     Switch(bool),
     Word(String),
+    Arguments(Vec<String>),
+    Steps(Vec<Vec<String>>),
+    Variables(BTreeMap<String, String>),
+    Ready(ReadySign),
+    Sources(Sources),
 }
 
 impl Form {
@@ -91,6 +135,33 @@ impl Form {
             }
             (Self::Name, Raw::Text(text)) if is_name(text) => Ok(Value::Word(text.clone())),
             (Self::Sentence, Raw::Text(text)) if is_sentence(text) => Ok(Value::Word(text.clone())),
+            (Self::Path, Raw::Text(text)) if is_path(text) => Ok(Value::Word(text.clone())),
+            (Self::Arguments, raw) => raw
+                .texts()
+                .map(Value::Arguments)
+                .ok_or_else(|| self.refuse(raw)),
+            (Self::Steps, Raw::List(steps)) => {
+                let steps: Option<_> = steps.iter().map(Raw::texts).collect();
+                steps.map(Value::Steps).ok_or_else(|| self.refuse(raw))
+            }
+            (Self::Variables, Raw::Table(entries)) => {
+                let texts = entries.iter().map(|(name, value)| {
+                    let value = value.text()?;
+                    is_variable(name, value).then(|| (name.clone(), value.into()))
+                });
+                let texts: Option<_> = texts.collect();
+                texts.map(Value::Variables).ok_or_else(|| self.refuse(raw))
+            }
+            (Self::Ready, Raw::Text(text)) if text == "seen" => Ok(Value::Ready(ReadySign::Seen)),
+            (Self::Ready, Raw::Table(entries)) => match &entries[..] {
+                [(name, Raw::Text(regex))] if name == "stderr" => {
+                    Ok(Value::Ready(ReadySign::Stderr(regex.clone())))
+                }
+                _ => Err(self.refuse(raw)),
+            },
+            (Self::Source, raw) => source::read(raw)
+                .map(Value::Sources)
+                .ok_or_else(|| self.refuse(raw)),
             _ => Err(self.refuse(raw)),
         }
     }
@@ -117,6 +188,14 @@ impl Form {
                     .into()
             }
             Self::Sentence => "a line of text, 1 to 200 characters".into(),
+            Self::Path => "a path, 1 to 4096 characters".into(),
+            Self::Arguments => "a list of texts such as [\"{binary}\", \"-r\", \"{file}\"]".into(),
+            Self::Steps => {
+                "a list of lists of texts such as [[\"./configure\"], [\"make\"]]".into()
+            }
+            Self::Variables => "a table of texts such as { LC_ALL = \"C\" }".into(),
+            Self::Ready => "\"seen\" or { stderr = 'regular expression' }".into(),
+            Self::Source => source::FORMS.into(),
         };
         format!("{raw} is not {wanted}")
     }
@@ -138,6 +217,14 @@ pub(super) fn is_case_name(text: &str) -> bool {
 
 fn is_sentence(text: &str) -> bool {
     (1..=200).contains(&text.chars().count()) && !text.contains(char::is_control)
+}
+
+fn is_path(text: &str) -> bool {
+    (1..=4_096).contains(&text.chars().count()) && !text.contains(char::is_control)
+}
+
+fn is_variable(name: &str, value: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
 }
 
 fn read<T: std::str::FromStr>(text: &str) -> Result<T, String>

@@ -65,16 +65,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn start(name: &str, arguments: &Arguments, options: &Options) -> Result<Session, Failure> {
-    let campaign = shipped::load(name, &arguments.campaign_options.overrides())?;
+    let resolved = shipped::resolve(name, &arguments.campaign_options.overrides())?;
     note(&format!(
         "wiretrial {}  {}",
         env!("CARGO_PKG_VERSION"),
-        text::duration(&campaign)
+        text::duration(&resolved.campaign)
     ));
     let seed = arguments.seed.map_or_else(session::random_seed, Ok)?;
     let question = Question {
-        campaign,
-        files: Vec::new(),
+        campaign: resolved.campaign,
+        files: resolved.inputs,
         given: None,
         logs: None,
     };

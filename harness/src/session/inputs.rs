@@ -26,7 +26,7 @@ const SHORT: &str = "input-short";
 /// A file is no capture file or too short (exit 2), or cannot be kept (exit 3).
 pub(super) fn read(
     campaign: &mut Campaign,
-    files: &[Option<PathBuf>],
+    files: &[PathBuf],
     evidence_root: &Path,
 ) -> Result<Vec<Option<InputFiles>>, Failure> {
     let mut kept = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn read(
             kept.push(None);
             continue;
         };
-        let file = files.get(index).and_then(Option::as_ref).ok_or_else(|| {
+        let file = files.get(index).ok_or_else(|| {
             Failure::usage(format!("case {}: workload.file is not set", case.name))
         })?;
         kept.push(Some(

@@ -52,8 +52,8 @@ pub struct Options {
 pub struct Question {
     /// The campaign, every default filled in.
     pub campaign: Campaign,
-    /// The capture file of each case, where it reads one.
-    pub files: Vec<Option<PathBuf>>,
+    /// The capture file of each case; empty unless they read files.
+    pub files: Vec<PathBuf>,
     /// What the arms measure, where that was built or named by its path.
     pub given: Option<[Built; 2]>,
     /// Folder with the logs of building it; they become part of the evidence.

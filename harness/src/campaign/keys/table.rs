@@ -1,7 +1,12 @@
-//! The rows of the table.
+//! The rows of the table; those of programs of the user's stand in a table of their own.
+
+mod program;
 
 use wiretrial_contract::metric::Metric;
+use wiretrial_contract::plan::FailOn;
 use wiretrial_contract::units::{Bytes, Family, Nanos};
+
+use program::PROGRAM;
 
 use super::{At, Default, Form, Key, Level, NOT_HERE, Range, SCHEMA};
 
@@ -17,8 +22,32 @@ const METRICS: [&str; Metric::ALL.len()] = {
     names
 };
 
+const FAIL_ON: [&str; FailOn::ALL.len()] = {
+    let mut names = [""; FailOn::ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = FailOn::ALL[index].name();
+        index += 1;
+    }
+    names
+};
+
 /// All keys, in the order in which they are documented.
-pub const KEYS: &[Key] = &[
+pub const KEYS: &[Key] = &{
+    let mut keys = [SHARED[0]; SHARED.len() + PROGRAM.len()];
+    let mut index = 0;
+    while index < keys.len() {
+        keys[index] = if index < SHARED.len() {
+            SHARED[index]
+        } else {
+            PROGRAM[index - SHARED.len()]
+        };
+        index += 1;
+    }
+    keys
+};
+
+const SHARED: &[Key] = &[
     Key {
         path: "schema",
         form: Form::Count,
@@ -56,6 +85,47 @@ pub const KEYS: &[Key] = &[
         show: |at| at.campaign.question.clone(),
     },
     Key {
+        path: "workload.kind",
+        form: Form::Word(&["live", "file", "command"]),
+        range: Range::Any,
+        default: Default::Fixed("live"),
+        level: Level::Campaign,
+        meaning: "what a program is given: packets on an interface, a capture file to read, or nothing \
+                  but its command line; file without [program] is the built-in receiver's raw-fold",
+        show: |at| at.campaign.workload().name().into(),
+    },
+    Key {
+        path: "workload.file",
+        form: Form::Path,
+        range: Range::Any,
+        default: Default::Derived("none; a file workload must have it"),
+        level: Level::Case,
+        meaning: "capture file to read, seen from the campaign file's folder; from the current folder \
+                  with --set",
+        show: |at| {
+            let input = at.case().passes().and_then(|passes| passes.input.as_ref());
+            input.map_or_else(|| NOT_HERE.into(), |input| input.file.clone())
+        },
+    },
+    Key {
+        path: "workload.passes",
+        form: Form::Count,
+        range: Range::Within(1, 10_000),
+        default: Default::Fixed("5"),
+        level: Level::Case,
+        meaning: "passes per arm and pair, the two arms' in turns; file and command workloads",
+        show: |at| at.passes(|passes| passes.passes.to_string()),
+    },
+    Key {
+        path: "workload.limit",
+        form: Form::Time,
+        range: Range::Within(10 * MS, 3_600 * S),
+        default: Default::Fixed("60s"),
+        level: Level::Case,
+        meaning: "longest pass; a program that takes longer is ended and the trial fails",
+        show: |at| at.passes(|passes| Nanos(passes.limit_ns).to_string()),
+    },
+    Key {
         path: "design.pairs",
         form: Form::Count,
         range: Range::Rule("even and at least 6", 10_000),
@@ -76,14 +146,11 @@ pub const KEYS: &[Key] = &[
     Key {
         path: "design.primary",
         form: Form::Word(&METRICS),
-        range: Range::Rule(
-            "capture-cost-ns-per-packet, process-cpu-ns-per-packet, capture-kernel-ns-per-packet, \
-             send-call-ns-per-packet, peak-rss-bytes",
-            u64::MAX,
-        ),
-        default: Default::Fixed(Metric::CaptureCostNsPerPacket.name()),
+        range: Range::Rule("a metric of its trials, see below", u64::MAX),
+        default: Default::Derived("the first metric of its trials"),
         level: Level::Campaign,
-        meaning: "the metric that decides; elapsed times and rates would be the generator's clock",
+        meaning: "the metric that decides; elapsed times and rates of live trials would be the generator's \
+                  clock",
         show: |at| at.campaign.design.primary.to_string(),
     },
     Key {
@@ -92,7 +159,8 @@ pub const KEYS: &[Key] = &[
         range: Range::Any,
         default: Default::Fixed("interleaved"),
         level: Level::Campaign,
-        meaning: "both arms alive and sent to in turns, or one arm after the other",
+        meaning: "both arms alive and sent to in turns, or one arm after the other; passes are \
+                  always interleaved",
         show: |at| at.campaign.design.arrangement.to_string(),
     },
     Key {
@@ -101,7 +169,7 @@ pub const KEYS: &[Key] = &[
         range: Range::Any,
         default: Default::Fixed("false"),
         level: Level::Campaign,
-        meaning: "both arms get the candidate's receiver, to measure the floor",
+        meaning: "both arms get what the candidate has, to measure the floor",
         show: |at| at.campaign.design.aa.to_string(),
     },
     Key {
@@ -133,13 +201,43 @@ pub const KEYS: &[Key] = &[
         show: |at| Nanos(at.campaign.design.rest_ns).to_string(),
     },
     Key {
-        path: "topology.kind",
-        form: Form::Word(&["loopback"]),
+        path: "design.fail-on",
+        form: Form::Word(&FAIL_ON),
         range: Range::Any,
-        default: Default::Fixed("loopback"),
+        default: Default::Fixed(FailOn::RegressedWorthwhile.name()),
         level: Level::Campaign,
-        meaning: "where trials run: loopback is lo in a private network",
-        show: |_| "loopback".into(),
+        meaning: "when the gate that every campaign has, no_regression, fails: a case shown to be \
+                  worse by more than the margin, or worse at all, or never",
+        show: |at| at.campaign.design.fail_on.name().into(),
+    },
+    Key {
+        path: "design.require-conclusion",
+        form: Form::Switch,
+        range: Range::Any,
+        default: Default::Fixed("false"),
+        level: Level::Campaign,
+        meaning: "a case that is not decided ends with exit code 4",
+        show: |at| at.campaign.design.require_conclusion.to_string(),
+    },
+    Key {
+        path: "topology.kind",
+        form: Form::Word(&["loopback", "wire"]),
+        range: Range::Any,
+        default: Default::Derived("loopback; wire when a program of the user's captures"),
+        level: Level::Campaign,
+        meaning: "where trials run: loopback is lo in a private network, wire two private networks \
+                  joined by a pair of virtual Ethernet interfaces",
+        show: |at| at.topology(|topology| topology.kind.name().into()),
+    },
+    Key {
+        path: "topology.receive-cpu",
+        form: Form::Word(&["sender", "separate"]),
+        range: Range::Any,
+        default: Default::Derived("separate on a wire, sender on loopback"),
+        level: Level::Campaign,
+        meaning: "which CPU does the kernel's receive work: the sender's inside its send calls, or \
+                  another one as behind a network card",
+        show: |at| at.topology(|topology| topology.receive_cpu.name().into()),
     },
     Key {
         path: "topology.family",
@@ -149,11 +247,10 @@ pub const KEYS: &[Key] = &[
         level: Level::Campaign,
         meaning: "IP version of the datagrams",
         show: |at| {
-            match at.campaign.topology.family {
-                Family::Ipv4 => "ipv4",
-                Family::Ipv6 => "ipv6",
-            }
-            .into()
+            at.topology(|topology| match topology.family {
+                Family::Ipv4 => "ipv4".into(),
+                Family::Ipv6 => "ipv6".into(),
+            })
         },
     },
     Key {
@@ -163,7 +260,7 @@ pub const KEYS: &[Key] = &[
         default: Default::Fixed("39053"),
         level: Level::Campaign,
         meaning: "first of three UDP ports: baseline, candidate and the control port",
-        show: |at| at.campaign.topology.port.to_string(),
+        show: |at| at.topology(|topology| topology.port.to_string()),
     },
     Key {
         path: "traffic.rate-pps",
@@ -329,7 +426,8 @@ fn margin(at: &At<'_>) -> String {
         .map_or_else(|| "none".into(), percent)
 }
 
-fn percent(ratio: f64) -> String {
+/// A ratio as it is written, `3%`.
+pub(in super::super) fn percent(ratio: f64) -> String {
     // 0.07 * 100 is not 7 in binary; six decimals are more than anyone declares.
     let percent = format!("{:.6}", ratio * 100.0);
     format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
