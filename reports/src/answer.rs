@@ -13,8 +13,9 @@
 mod claim;
 mod loss;
 mod phrase;
+mod work;
 
-use wiretrial_contract::analysis::{Answer, Comparison, Interval, Load};
+use wiretrial_contract::analysis::{Answer, Comparison, Interval, Load, PassWork};
 
 use crate::number;
 use claim::{Claim, claim};
@@ -22,10 +23,15 @@ use phrase::Phrase;
 
 pub(crate) use claim::words;
 
-/// The answer over all cases, from the primary comparisons among `comparisons`, the loads and the
-/// declared margin (a ratio). Comparisons that are not primary are ignored.
+/// The answer over all cases, from the primary comparisons among `comparisons`, the loads or the
+/// passes, and the declared margin (a ratio). Comparisons that are not primary are ignored.
 #[must_use]
-pub fn answer(comparisons: &[Comparison], loads: &[Load], margin: Option<f64>) -> Answer {
+pub fn answer(
+    comparisons: &[Comparison],
+    loads: &[Load],
+    passes: &[PassWork],
+    margin: Option<f64>,
+) -> Answer {
     let judged: Vec<(Claim, &Comparison)> = comparisons
         .iter()
         .filter(|comparison| comparison.primary)
@@ -42,9 +48,15 @@ pub fn answer(comparisons: &[Comparison], loads: &[Load], margin: Option<f64>) -
         margin,
         cases: judged.len(),
     };
+    // Where programs ran over an input there are no packets to lose.
+    let work = if passes.is_empty() {
+        loss::clause(loads)
+    } else {
+        work::clause(passes)
+    };
     Answer {
         word: leading(&judged).into(),
-        text: format!("{}; {}", phrase.all(&judged), loss::clause(loads)),
+        text: format!("{}; {work}", phrase.all(&judged)),
     }
 }
 

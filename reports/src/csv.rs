@@ -45,7 +45,8 @@ fn fields(cell: &Cell) -> Vec<String> {
         Cell::Interval { lo, hi, .. } => [lo, hi]
             .map(|end| end.map(percent).unwrap_or_default())
             .to_vec(),
-        Cell::Loss { lost, accepted } => {
+        Cell::Range { most, .. } => vec![most.to_string()],
+        Cell::Loss { lost, accepted, .. } => {
             vec![
                 loss_ratio(*lost, *accepted)
                     .map(percent)

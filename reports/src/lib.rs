@@ -1,4 +1,5 @@
-//! Bytes for people: the answer sentence, the tables, the screen, `report.md` and `tables/*.csv`.
+//! Bytes for people and for CI: the answer sentence, the tables, the screen, `report.md`,
+//! `tables/*.csv`, the job summary and JUnit's XML.
 //!
 //! Everything here is a function of an [`Analysis`](wiretrial_contract::analysis::Analysis) and of
 //! nothing else: no clock, no environment, no file. The same analysis gives the same bytes, so a
@@ -11,8 +12,10 @@
 
 pub mod answer;
 pub mod csv;
+pub mod junit;
 pub mod markdown;
 pub mod number;
 pub mod screen;
 mod shorten;
+pub mod summary;
 pub mod table;

@@ -2,7 +2,7 @@
 //! that checks it. No time of day and no path, so that the same evidence gives the same bytes.
 
 use wiretrial_contract::analysis::Analysis;
-use wiretrial_contract::plan::Arrangement;
+use wiretrial_contract::plan::{Arrangement, Workload};
 
 use crate::answer;
 use crate::number;
@@ -29,13 +29,24 @@ pub fn report(analysis: &Analysis) -> String {
     push("## Effect");
     push(&captioned(&primary));
     push(&statements(analysis));
-    push("## Loads and packets");
-    push(&captioned(&table::packets(analysis)));
-    push(&captioned(&table::loads(analysis)));
+    if table::is_live(analysis) {
+        push("## Loads and packets");
+        push(&captioned(&table::packets(analysis)));
+        push(&captioned(&table::loads(analysis)));
+    } else {
+        push("## Work");
+        push(&captioned(&table::passes(analysis)));
+    }
     push("## Gates");
     push(&render(&table::gates(analysis)));
     push("## Identities and guards");
     push(&captioned(&table::validity(analysis)));
+    if !analysis.conditions.arms.is_empty() {
+        push("## What was measured");
+        push(&render(&table::identities(analysis)));
+    }
+    push("## All costs");
+    push(&captioned(&table::costs(analysis)));
     let others = table::other_metrics(analysis);
     if !others.is_empty() {
         push("## Other metrics, for information");
@@ -97,11 +108,12 @@ fn line(cells: impl Iterator<Item = String>) -> String {
 
 fn conditions(analysis: &Analysis) -> String {
     let conditions = &analysis.conditions;
-    let arrangement = match conditions.arrangement {
-        Arrangement::Interleaved => {
+    let arrangement = match (conditions.workload, conditions.arrangement) {
+        (Workload::Live, Arrangement::Interleaved) => {
             "interleaved: both arms alive, one generator alternates between them"
         }
-        Arrangement::Sequential => "sequential: one arm after the other",
+        (_, Arrangement::Interleaved) => "interleaved: passes of the two arms alternate",
+        (_, Arrangement::Sequential) => "sequential: one arm after the other",
     };
     let margin = conditions.margin.map_or(
         "none declared, so nothing can be called the same or worthwhile".into(),
@@ -149,17 +161,30 @@ fn conditions(analysis: &Analysis) -> String {
         ),
         ("margin", margin),
         ("arrangement", arrangement.into()),
-        ("topology", escape(&conditions.topology)),
-        ("isolation", conditions.isolation.to_string()),
         (
-            "placement",
-            format!("generator {senders}, receivers {receiver}"),
-        ),
-        (
-            "host",
-            escape(&format!("{}; {}", conditions.host_class, conditions.host)),
+            "the gate no_regression fails on",
+            conditions.fail_on.name().into(),
         ),
     ];
+    if conditions.require_conclusion {
+        items.push(("a case that is not decided", "exit code 4".into()));
+    }
+    if table::is_live(analysis) {
+        items.extend([
+            ("topology", escape(&conditions.topology)),
+            ("isolation", conditions.isolation.to_string()),
+            (
+                "placement",
+                format!("generator {senders}, receivers {receiver}"),
+            ),
+        ]);
+    } else {
+        items.push(("placement", format!("programs {receiver}")));
+    }
+    items.push((
+        "host",
+        escape(&format!("{}; {}", conditions.host_class, conditions.host)),
+    ));
     if conditions.treatment.is_empty() {
         items.push((
             "what differs between the arms",
@@ -170,9 +195,14 @@ fn conditions(analysis: &Analysis) -> String {
         .into_iter()
         .map(|(name, value)| format!("- {name}: {value}"))
         .collect();
+    let given = if table::is_live(analysis) {
+        "how it was sent"
+    } else {
+        "what was run"
+    };
     for (name, values) in [
         ("what differs between the arms", &conditions.treatment),
-        ("how it was sent", &conditions.sending),
+        (given, &conditions.sending),
     ] {
         if !values.is_empty() {
             lines.push(format!("- {name}:"));
@@ -227,7 +257,7 @@ fn class(analysis: &Analysis) -> String {
 }
 
 /// Text that Markdown takes as it is: no table bars, tags or line ends.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('|', "\\|")
         .replace('<', "&lt;")

@@ -51,6 +51,45 @@ pub fn margin(ratio: f64) -> String {
     format!("{} %", trimmed(&plain(ratio * 100.0, 6)))
 }
 
+/// A declared number without needless zeros: `369,000`, `0.5`.
+#[must_use]
+pub fn short(value: f64) -> String {
+    grouped(trimmed(&plain(value, 6)))
+}
+
+/// A number that is held against a limit: whole from 100 up, three digits below, and more where
+/// rounding would move it onto the limit or past it.
+#[must_use]
+pub fn against(value: f64, limit: f64) -> String {
+    let least = usize::try_from(2 - exponent(value, 0)).unwrap_or(0);
+    grouped(&rounded_against(value, limit, least.min(6), 6))
+}
+
+/// A relative change that is held against another, both as ratios less 1: `+15.2 %`, with more than
+/// one decimal where rounding would move it onto the limit or past it.
+#[must_use]
+pub fn change_against(change: f64, limit: f64) -> String {
+    let text = rounded_against(change * 100.0, limit * 100.0, 1, 6);
+    let sign = if text.starts_with('-') || is_zero(&text) {
+        ""
+    } else {
+        "+"
+    };
+    format!("{sign}{} %", grouped(&text))
+}
+
+/// `value` with the fewest decimals that leave it on its side of `limit`.
+fn rounded_against(value: f64, limit: f64, least: usize, most: usize) -> String {
+    let on_its_side = |text: &String| {
+        text.parse::<f64>()
+            .is_ok_and(|rounded| rounded.partial_cmp(&limit) == value.partial_cmp(&limit))
+    };
+    (least..most)
+        .map(|digits| plain(value, digits))
+        .find(on_its_side)
+        .unwrap_or_else(|| plain(value, most))
+}
+
 /// `lost` of `accepted` as a percentage, computed in integers; `None` when nothing was accepted.
 ///
 /// Three decimals from 0.1 % up, three significant digits below, so that a loss never reads 0. More
@@ -293,6 +332,21 @@ mod tests {
         assert_eq!(magnitude(1.0, 1), "100 %");
         assert_eq!(margin(0.03), "3 %");
         assert_eq!(margin(0.005), "0.5 %");
+    }
+
+    #[test]
+    fn a_number_does_not_round_onto_its_limit() {
+        assert_eq!(short(369_000.0), "369,000");
+        assert_eq!(short(0.5), "0.5");
+        assert_eq!(against(371_204.2, 369_000.0), "371,204");
+        assert_eq!(against(368_999.7, 369_000.0), "368,999.7");
+        assert_eq!(against(369_000.0, 369_000.0), "369,000");
+        assert_eq!(against(1.2345, 1.25), "1.23");
+        assert_eq!(against(0.0, 1.0), "0.00");
+        assert_eq!(change_against(0.1523, 0.15), "+15.2 %");
+        assert_eq!(change_against(0.1499, 0.15), "+14.99 %");
+        assert_eq!(change_against(-0.2, -0.2), "-20.0 %");
+        assert_eq!(change_against(0.0, 0.15), "0.0 %");
     }
 
     #[test]

@@ -77,9 +77,10 @@ struct Fit {
 
 impl Fit {
     /// From everything to the least, each step leaving out one thing more.
-    fn all(analysis: &Analysis) -> [Self; 10] {
-        let need = (table::unclean_cases(analysis) + 1).min(3);
-        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(|step: usize| Self {
+    fn all(analysis: &Analysis) -> [Self; 12] {
+        let unclean = table::unclean_cases(analysis).max(sections::wrong_cases(analysis));
+        let need = (unclean + 1).min(3);
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(|step: usize| Self {
             cases: CASES - step.saturating_sub(6),
             packet_rows: match step {
                 0 => CASES,
@@ -104,7 +105,11 @@ fn render(analysis: &Analysis, session: &Session, colour: Colour, fit: &Fit) -> 
     };
     section(answer_lines(analysis, colour));
     section(sections::effect(analysis, fit.cases, fit.split, colour));
-    section(sections::packets(analysis, fit.packet_rows, colour));
+    section(if table::is_live(analysis) {
+        sections::packets(analysis, fit.packet_rows, colour)
+    } else {
+        sections::work(analysis, fit.packet_rows, colour)
+    });
     section(sections::footer(
         analysis,
         session,

@@ -1,22 +1,30 @@
 //! Tables as values: named columns with their unit in the header, and cells that know both how
 //! people and how programs read them. The screen, Markdown and CSV render the same value.
 
+mod costs;
 mod effect;
+mod identities;
 mod limits;
 mod loads;
 mod packets;
+mod passes;
 mod validity;
 
 use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::metric::Metric;
+use wiretrial_contract::plan::Workload;
 
 use crate::number;
 
+pub use costs::costs;
 pub use effect::effect;
+pub(crate) use identities::compared;
+pub use identities::identities;
 pub use limits::limits;
 pub use loads::loads;
 pub use packets::packets;
 pub(crate) use packets::{packets_in, unclean_cases};
+pub use passes::passes;
 pub use validity::{gates, validity};
 
 /// A table.
@@ -114,9 +122,19 @@ pub enum Cell {
         /// Decimals of the percentages for people.
         decimals: usize,
     },
-    /// Lost of accepted packets as a percentage.
+    /// Between two counts, both included: a range for people, the most in CSV.
+    Range {
+        /// At least.
+        least: u64,
+        /// At most.
+        most: u64,
+    },
+    /// Lost of accepted packets as a percentage; a range for people where `least` is below `lost`, the
+    /// most in CSV.
     Loss {
-        /// Lost.
+        /// Lost, at least.
+        least: u64,
+        /// Lost, at most.
         lost: u64,
         /// Accepted.
         accepted: u64,
@@ -224,8 +242,21 @@ impl Cell {
                 };
                 format!("[{}, {}]", end(lo), end(hi))
             }
-            Self::Loss { lost, accepted } => {
-                number::loss_percent(*lost, *accepted).unwrap_or_else(|| "unknown".into())
+            Self::Range { least, most } if least == most => number::count(*most),
+            Self::Range { least, most } => {
+                format!("{} to {}", number::count(*least), number::count(*most))
+            }
+            Self::Loss {
+                least,
+                lost,
+                accepted,
+            } => {
+                let percent = |lost: u64| number::loss_percent(lost, *accepted);
+                match (percent(*least), percent(*lost)) {
+                    (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+                    (_, Some(most)) => most,
+                    (_, None) => "unknown".into(),
+                }
             }
             Self::Bound(ratio) => number::bound_percent(*ratio),
         }
@@ -241,24 +272,37 @@ impl Cell {
     }
 }
 
-/// All tables of a report: the primary metric's effect first, then the packets, loads, checks,
-/// gates and limits, then the effects on the other metrics.
+/// All tables of a report: the primary metric's effect first, then the packets and loads or the work
+/// of passes, checks, gates, limits, all costs and what was measured, then the effects on the other
+/// metrics.
 #[must_use]
 pub fn all(analysis: &Analysis) -> Vec<Table> {
-    let mut tables = vec![
-        effect(analysis, analysis.conditions.primary),
-        packets(analysis),
-        loads(analysis),
+    let mut tables = vec![effect(analysis, analysis.conditions.primary)];
+    if is_live(analysis) {
+        tables.extend([packets(analysis), loads(analysis)]);
+    } else {
+        tables.push(passes(analysis));
+    }
+    tables.extend([
         validity(analysis),
         gates(analysis),
         limits(analysis),
-    ];
+        costs(analysis),
+    ]);
+    if !analysis.conditions.arms.is_empty() {
+        tables.push(identities(analysis));
+    }
     tables.extend(
         other_metrics(analysis)
             .into_iter()
             .map(|metric| effect(analysis, metric)),
     );
     tables
+}
+
+/// Whether packets were sent.
+pub(crate) fn is_live(analysis: &Analysis) -> bool {
+    analysis.conditions.workload == Workload::Live
 }
 
 /// The metrics of an analysis that do not decide, in the contract's order.

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Isolation;
+use crate::identity::Identity;
 use crate::metric::{Direction, Metric};
-use crate::plan::Arrangement;
+use crate::plan::{Arrangement, FailOn, Workload};
 use crate::record::{Flag, Share, Stage};
 
 /// Schema of `analysis.json`.
@@ -38,8 +39,11 @@ pub struct Analysis {
     pub gates: Vec<Gate>,
     /// One per case and metric, the primary metric first within a case.
     pub comparisons: Vec<Comparison>,
-    /// One per case and arm.
+    /// One per case and arm of live trials.
     pub loads: Vec<Load>,
+    /// One per case and arm of passes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<PassWork>,
     /// The highest sustained rate, packets per second; campaigns that do not look for one have none.
     pub max_sustained: Option<u64>,
     /// The identities and guards, each with both sides' numbers.
@@ -231,7 +235,9 @@ pub struct Interval {
     pub hi90: Option<f64>,
 }
 
-/// One metric of one case, candidate against baseline.
+/// One metric of one case, candidate against baseline. A rate is compared as its inverse, a cost:
+/// means, ratio and intervals here are the inverses of the cost's, with the ends of the intervals
+/// swapped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The case.
@@ -308,10 +314,17 @@ pub struct Load {
     pub delivered_pps: Option<f64>,
     /// Counted datagrams the sender's kernel accepted.
     pub accepted: u64,
-    /// Delivered at least once.
+    /// Delivered at least once; the fewest, where `lost_least` is set.
     pub unique: u64,
-    /// accepted - unique.
+    /// accepted - unique; the most, where `lost_least` is set.
     pub lost: u64,
+    /// Fewest that may have been lost, where a program's counts leave that open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_least: Option<u64>,
+    /// Packets that the program's ring took and that it never processed; they are not lost. Unknown
+    /// where a trial does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring_tail: Option<u64>,
     /// lost / accepted.
     pub loss_ratio: Option<f64>,
     /// Upper 95 % bound of the loss ratio.
@@ -340,12 +353,97 @@ pub struct Load {
     pub flags: Vec<Flag>,
 }
 
+impl Load {
+    /// Fewest and most packets that were lost; equal where they were counted one by one.
+    #[must_use]
+    pub fn lost_range(&self) -> (u64, u64) {
+        (self.lost_least.unwrap_or(self.lost), self.lost)
+    }
+
+    /// Whether nothing at all is known of what was lost.
+    #[must_use]
+    pub const fn loss_unknown(&self) -> bool {
+        matches!(self.lost_least, Some(0)) && self.accepted > 0 && self.lost >= self.accepted
+    }
+}
+
+/// What an arm's passes in one case did, and what starting them took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PassWork {
+    /// The case.
+    pub case: String,
+    /// The arm.
+    pub arm: String,
+    /// Passes over the whole input, in all trials that count.
+    pub passes: u64,
+    /// Units of work of each of them; `None` when they do not say or do not agree.
+    pub units: Option<u64>,
+    /// `checksum` of each of them; `None` when they do not say or do not agree.
+    pub checksum: Option<String>,
+    /// Mean time of one, ns.
+    pub elapsed_ns: Option<f64>,
+    /// Mean CPU time of one, ns.
+    pub cpu_ns: Option<f64>,
+    /// Mean CPU time of a pass over the short input, ns: what starting takes.
+    pub start_up_cpu_ns: Option<f64>,
+    /// `start_up_cpu_ns` over `cpu_ns`.
+    pub start_up_share: Option<f64>,
+    /// Passes that left processes behind: their work is in no time here.
+    pub left_processes: u64,
+    /// How far the work is known to be right.
+    pub proof: WorkProof,
+}
+
+/// How far the work of passes is known to be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkProof {
+    /// No pass says how much it did.
+    None,
+    /// Every pass did as many units as it should.
+    Units,
+    /// The same, and all checksums agree.
+    Checksum,
+    /// A pass did other work, or none.
+    Wrong,
+}
+
+impl WorkProof {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::None, Self::Units, Self::Checksum, Self::Wrong];
+
+    /// Its name in evidence.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Units => "units",
+            Self::Checksum => "checksum",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
 /// A declared or implicit gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     /// Its name.
     pub name: String,
     /// Whether it passed.
+    pub passed: bool,
+    /// Why.
+    pub reason: String,
+    /// What it says of each case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<GateCase>,
+}
+
+/// A gate in one case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateCase {
+    /// The case.
+    pub case: String,
+    /// Whether it passed there.
     pub passed: bool,
     /// Why.
     pub reason: String,
@@ -400,7 +498,7 @@ pub struct Conditions {
     pub pairs_planned: u32,
     /// Attempt at this question.
     pub attempt: u32,
-    /// How datagrams were sent, one entry a case.
+    /// How datagrams were sent or what was read, one entry a case.
     pub sending: Vec<String>,
     /// What differs between the arms, one entry a setting.
     pub treatment: Vec<String>,
@@ -414,6 +512,28 @@ pub struct Conditions {
     pub sender_cpus: Vec<u32>,
     /// CPU of the receivers.
     pub receiver_cpu: Option<u32>,
+    /// What the programs were given to do.
+    #[serde(default)]
+    pub workload: Workload,
+    /// What was measured in each arm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<ArmIdentity>,
+    /// When the gate `no_regression` fails.
+    #[serde(default)]
+    pub fail_on: FailOn,
+    /// Whether a case that is not decided ends with exit code 4.
+    #[serde(default)]
+    pub require_conclusion: bool,
+}
+
+/// What was measured in an arm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArmIdentity {
+    /// The arm.
+    pub arm: String,
+    /// Its executable.
+    #[serde(flatten)]
+    pub identity: Identity,
 }
 
 /// `value` rounded to 12 significant digits, as derived floats are written.
@@ -444,5 +564,22 @@ mod tests {
         for verdict in LoadVerdict::ALL {
             assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.name());
         }
+        for proof in WorkProof::ALL {
+            assert_eq!(serde_json::to_value(proof).unwrap(), proof.name());
+        }
+    }
+
+    #[test]
+    fn an_arm_is_its_identity() {
+        let arm = ArmIdentity {
+            arm: "baseline".into(),
+            identity: Identity {
+                sha256: "4be1".into(),
+                ..Identity::default()
+            },
+        };
+        let text = serde_json::to_string(&arm).unwrap();
+        assert_eq!(text, r#"{"arm":"baseline","sha256":"4be1"}"#);
+        assert_eq!(serde_json::from_str::<ArmIdentity>(&text).unwrap(), arm);
     }
 }

@@ -67,10 +67,11 @@ impl Campaign {
 }
 
 /// What a program is given to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
     /// Packets on an interface.
+    #[default]
     Live,
     /// A capture file to read.
     File,

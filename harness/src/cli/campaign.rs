@@ -98,10 +98,10 @@ pub(super) fn run(mut session: Session, output: &Output) -> Result<(), Failure> 
     };
     data(&printed(&analysis, &shown, output.format))?;
     if let Some(file) = &output.junit {
-        write(file, &junit::render(&analysis))?;
+        write(file, &junit::junit(&analysis))?;
     }
     if let Some(file) = &output.summary {
-        write(file, &summary::render(&analysis))?;
+        write(file, &summary::summary(&analysis))?;
     }
     match judge::exit_code(&analysis) {
         (exit::DONE, _) => Ok(()),

@@ -2,13 +2,13 @@
 //! and how far it carries.
 
 use wiretrial_contract::analysis::{EvidenceClass, Limitation};
-use wiretrial_contract::plan::{Arrangement, Campaign, Case, Measured, Plan, Workload};
+use wiretrial_contract::plan::{Arrangement, Case, Passes, Plan, Work, Workload};
 use wiretrial_contract::record::{Flag, Outcome, TrialRecord};
 use wiretrial_contract::report::GroupTally;
 use wiretrial_reports::number;
 use wiretrial_stats::verdict::undetectable_mode;
 
-use super::CaseRows;
+use super::{CaseRows, work};
 use crate::campaign::plan::FOREIGN_CPU;
 use crate::campaign::slices::ENOUGH;
 
@@ -42,8 +42,40 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
     if let [size] = sizes[..] {
         add("one_frame_size", format!("{size}-byte frames"));
     }
+    let workload = plan.campaign.workload();
+    if workload == Workload::File {
+        add(
+            "one_input",
+            "the same file again and again, from memory".into(),
+        );
+    }
     if plan.campaign.design.arrangement == Arrangement::Interleaved {
-        add("interleaved", "arms take turns within each second".into());
+        let text = match workload {
+            Workload::Live => "arms take turns within each second",
+            Workload::File | Workload::Command => "passes of the arms alternate",
+        };
+        add("interleaved", text.into());
+    }
+    let silent = cases.iter().filter(|case| work::silent(case)).count();
+    if silent > 0 {
+        let text = match cases.len() {
+            1 => "a program does not say how much it did".into(),
+            all => format!("a program does not say how much it did in {silent} of {all} cases"),
+        };
+        add("work_unproven", text);
+    }
+    let left = cases
+        .iter()
+        .flat_map(CaseRows::counted)
+        .filter_map(TrialRecord::passes)
+        .flatten()
+        .filter(|pass| pass.left_processes)
+        .count();
+    if left > 0 {
+        add(
+            "left_processes",
+            format!("{left} passes left processes behind, whose work is in no time"),
+        );
     }
     if plan.campaign.design.margin.is_none() {
         add(
@@ -154,7 +186,21 @@ pub(super) fn class(plan: &Plan, cases: &[CaseRows<'_>]) -> (EvidenceClass, Vec<
             "load of other programs not known".into(),
         );
     }
+    for arm in &plan.campaign.arms {
+        let identity = plan.identities.get(&arm.name);
+        if identity.is_some_and(|identity| identity.dirty_sha256.is_some()) {
+            lower(
+                EvidenceClass::Exploratory,
+                format!("uncommitted changes in {}", arm.name),
+            );
+        }
+    }
     let planned = |case: &CaseRows<'_>| {
+        if let Some(passes) = case.case.passes() {
+            // Of a command nobody knows what a unit is.
+            let units = passes.input.as_ref()?.units;
+            return Some(u128::from(units) * u128::from(passes.passes));
+        }
         let traffic = &case.case.live()?.traffic;
         Some(u128::from(traffic.rate_pps) * u128::from(traffic.duration_ns) / 1_000_000_000)
     };
@@ -178,52 +224,38 @@ pub(super) fn class(plan: &Plan, cases: &[CaseRows<'_>]) -> (EvidenceClass, Vec<
     (class, reasons)
 }
 
-/// How a case's datagrams are sent, in words.
-pub(super) fn sending(case: &Case) -> Option<String> {
-    let traffic = &case.live()?.traffic;
-    Some(format!(
-        "{}: {} pps intended, {}-byte frames, {}, batch {}, {} sender(s), {} flow(s)",
-        case.name,
-        traffic.rate_pps,
-        traffic.frame_size,
-        traffic.method,
-        traffic.batch,
-        traffic.senders,
-        traffic.flows
-    ))
+/// How a case's datagrams are sent or what is read in it, in words.
+pub(super) fn sending(case: &Case) -> String {
+    let name = &case.name;
+    match &case.work {
+        Work::Live(live) => {
+            let traffic = &live.traffic;
+            format!(
+                "{name}: {} pps intended, {}-byte frames, {}, batch {}, {} sender(s), {} flow(s)",
+                traffic.rate_pps,
+                traffic.frame_size,
+                traffic.method,
+                traffic.batch,
+                traffic.senders,
+                traffic.flows
+            )
+        }
+        Work::Passes(passes) => format!("{name}: {}", read(passes)),
+    }
 }
 
-/// What differs between the arms, one entry a setting and set of values.
-pub(super) fn treatment(campaign: &Campaign) -> Vec<String> {
-    let mut all = Vec::new();
-    for case in &campaign.cases {
-        let receivers = case.live().into_iter().flat_map(|live| &live.receivers);
-        let settings: Vec<_> = receivers
-            .filter_map(|spec| {
-                let Measured::BuiltIn { capture, .. } = &spec.program else {
-                    return None;
-                };
-                let serde_json::Value::Object(fields) =
-                    serde_json::to_value(capture).expect("plain fields")
-                else {
-                    unreachable!("a struct is an object")
-                };
-                Some(fields)
-            })
-            .collect();
-        let [baseline, candidate] = &settings[..] else {
-            continue;
-        };
-        for (name, value) in baseline {
-            let other = &candidate[name];
-            if value != other {
-                all.push(format!("{}: {value} -> {other}", name.replace('_', "-")));
-            }
-        }
-    }
-    all.sort();
-    all.dedup();
-    all
+fn read(passes: &Passes) -> String {
+    let times = number::count(passes.passes.into());
+    let Some(input) = &passes.input else {
+        return format!("the command {times} times a trial");
+    };
+    let digits: String = input.sha256.chars().take(12).collect();
+    format!(
+        "{} ({} packets, sha256 {digits}) {times} times a trial, and its first {} packets for the start-up",
+        input.file.rsplit('/').next().unwrap_or_default(),
+        number::count(input.units),
+        number::count(input.short_units)
+    )
 }
 
 /// The control port's tally, once a generator: the rows of an interleaved pair share one.
@@ -242,6 +274,9 @@ mod tests {
     use super::*;
     use crate::explain;
     use crate::trial::samples;
+    use wiretrial_contract::control::PassInput;
+    use wiretrial_contract::identity::Identity;
+    use wiretrial_contract::report::PassReport;
 
     #[test]
     fn every_limit_can_be_explained() {
@@ -262,12 +297,29 @@ mod tests {
             pairs: vec![[&row, &row]],
             all: Vec::new(),
         };
+        let passes = samples::passes_plan();
+        let left = samples::passes_row(
+            0,
+            "baseline",
+            vec![PassReport {
+                left_processes: true,
+                units: None,
+                ..samples::pass(PassInput::Whole, 2, 1)
+            }],
+        );
+        let of_passes = CaseRows {
+            case: &passes.campaign.cases[0],
+            pairs: vec![[&left, &left]],
+            all: Vec::new(),
+        };
         let mut words: Vec<String> = limitations(&plan, &[case(), case()])
             .into_iter()
+            .chain(limitations(&passes, &[of_passes]))
             .map(|limit| limit.word)
             .collect();
         words.sort();
-        assert_eq!(words.len(), 11, "every branch: {words:?}");
+        words.dedup();
+        assert_eq!(words.len(), 14, "every branch: {words:?}");
         assert!(
             words.iter().all(|word| explain::explain(word).is_ok()),
             "{words:?}"
@@ -276,15 +328,6 @@ mod tests {
             .into_iter()
             .find(|word| !words.iter().any(|w| w == word));
         assert_eq!(idle, None, "a limit that is explained and never stated");
-    }
-
-    #[test]
-    fn treatment_names_what_differs_once() {
-        let mut campaign = samples::plan().campaign;
-        assert_eq!(treatment(&campaign), Vec::<String>::new());
-        samples::capture_mut(&mut campaign.cases[0], 0).immediate = true;
-        campaign.cases.push(campaign.cases[0].clone());
-        assert_eq!(treatment(&campaign), ["immediate: true -> false"]);
     }
 
     #[test]
@@ -308,6 +351,13 @@ mod tests {
         let mut free = row.clone();
         free.flags.push(Flag::PlacementFree);
         assert_eq!(class_of(&plan, &free, 10), EvidenceClass::Smoke);
+        let mut dirty = plan.clone();
+        let identity = Identity {
+            dirty_sha256: Some("cc".into()),
+            ..Identity::default()
+        };
+        dirty.identities.insert("candidate".into(), identity);
+        assert_eq!(class_of(&dirty, &row, 10), EvidenceClass::Exploratory);
         let mut loud = plan.clone();
         loud.rule.foreign_cpu = 0.5;
         assert_eq!(class_of(&loud, &row, 10), EvidenceClass::Exploratory);
@@ -316,5 +366,54 @@ mod tests {
             .traffic
             .duration_ns = 400_000_000;
         assert_eq!(class_of(&small, &row, 10), EvidenceClass::Smoke);
+    }
+
+    #[test]
+    fn passes_are_smoke_below_ten_thousand_packets_a_trial() {
+        let mut plan = samples::passes_plan();
+        plan.campaign.design.pairs = 10;
+        let row = samples::passes_row(0, "baseline", samples::passes());
+        let class_of = |plan: &Plan| {
+            let case = CaseRows {
+                case: &plan.campaign.cases[0],
+                pairs: vec![[&row, &row]; 10],
+                all: Vec::new(),
+            };
+            class(plan, &[case])
+        };
+        let passes = |plan: &mut Plan, units| {
+            let work = samples::passes_mut(&mut plan.campaign.cases[0]);
+            work.passes = 2;
+            work.input.as_mut().unwrap().units = units;
+        };
+        passes(&mut plan, 5_000);
+        assert_eq!(
+            class_of(&plan).0,
+            EvidenceClass::Confirmatory,
+            "{:?}",
+            class_of(&plan).1
+        );
+        passes(&mut plan, 4_999);
+        assert_eq!(
+            class_of(&plan),
+            (
+                EvidenceClass::Smoke,
+                vec!["9998 packets a trial, 10000 needed".into()]
+            )
+        );
+        samples::passes_mut(&mut plan.campaign.cases[0]).input = None;
+        assert_eq!(class_of(&plan).0, EvidenceClass::Confirmatory);
+    }
+
+    #[test]
+    fn what_is_read_names_the_file_and_no_folder() {
+        let mut plan = samples::passes_plan();
+        let case = &mut plan.campaign.cases[0];
+        samples::passes_mut(case).input.as_mut().unwrap().file = "bench/mix.pcap".into();
+        assert_eq!(
+            sending(case),
+            "mix: mix.pcap (1,000,100 packets, sha256 4be14be14be1) 2 times a trial, and its first \
+             100 packets for the start-up"
+        );
     }
 }

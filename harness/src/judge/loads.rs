@@ -25,21 +25,37 @@ pub(super) fn of_case(plan: &Plan, case: &CaseRows<'_>) -> Vec<Load> {
         .collect()
 }
 
-/// Whether an arm lost too much, or the arms did not deliver the same.
+/// Whether an arm lost too much, or the arms did not deliver the same; where counts are ranges, beyond
+/// doubt.
 pub(super) fn unequal_work(case: &CaseRows<'_>) -> bool {
     let totals = [0, 1].map(|arm| Totals::of(case.of_arm(arm)));
-    let lost = totals
-        .iter()
-        .any(|t| loss_ratio(t.lost, t.accepted).is_some_and(|r| r > UNEQUAL));
-    let [one, other] = totals.map(|t| float(t.unique));
-    lost || (one.max(other) > 0.0 && relative_difference(one, other) > UNEQUAL)
+    let lost = totals.iter().any(|t| over(t.least, t.accepted));
+    // Delivered, at least and at most.
+    let [one, other] = totals.map(|t| (float(t.unique), float(t.accepted.saturating_sub(t.least))));
+    let apart = |fewest: f64, most: f64| {
+        fewest > most && fewest > 0.0 && relative_difference(fewest, most) > UNEQUAL
+    };
+    lost || apart(one.0, other.1) || apart(other.0, one.1)
+}
+
+/// Whether an arm may have lost too much: the range of its loss holds the limit.
+pub(super) fn tail_unknown(case: &CaseRows<'_>) -> bool {
+    [0, 1].into_iter().any(|arm| {
+        let t = Totals::of(case.of_arm(arm));
+        over(t.lost, t.accepted) && !over(t.least, t.accepted)
+    })
+}
+
+fn over(lost: u64, accepted: u64) -> bool {
+    loss_ratio(lost, accepted).is_some_and(|ratio| ratio > UNEQUAL)
 }
 
 /// Whether the capture may have slowed the sender down: in the middle pair the offered load is off
 /// its bounds, or the members' loads lie too far apart. The middle one, since a single stall of the
 /// host moves one pair, and what a capture does moves all of them.
 pub(super) fn coupled_limit(plan: &Plan, case: &CaseRows<'_>) -> bool {
-    if !plan.campaign.topology.coupled() || case.pairs.is_empty() {
+    let live = case.case.live().is_some();
+    if !live || !plan.campaign.topology.coupled() || case.pairs.is_empty() {
         return false;
     }
     let Some(apart) = median(members_apart(case)) else {
@@ -84,23 +100,54 @@ fn offered_ratio(row: &TrialRecord) -> Option<f64> {
     Some(offered_pps(row)? / float(row.intended_pps?))
 }
 
-#[derive(Default)]
+/// Datagrams of one trial or of several.
+#[derive(Default, Clone, Copy)]
 struct Totals {
     accepted: u64,
+    /// Delivered, at least.
     unique: u64,
+    /// Lost, at most.
     lost: u64,
+    /// Lost, at least.
+    least: u64,
+    /// Whether `least` and `lost` are the ends of a range.
+    range: bool,
     unexplained: i64,
 }
 
 impl Totals {
     fn of<'a>(rows: impl Iterator<Item = &'a TrialRecord>) -> Self {
-        rows.filter_map(|row| row.ledger.as_ref())
-            .fold(Self::default(), |sum, ledger| Self {
-                accepted: sum.accepted + ledger.accepted,
-                unique: sum.unique + ledger.unique,
-                lost: sum.lost + ledger.lost.max(0).unsigned_abs(),
-                unexplained: sum.unexplained + ledger.unexplained,
+        rows.filter_map(Self::of_trial)
+            .fold(Self::default(), |sum, one| Self {
+                accepted: sum.accepted.saturating_add(one.accepted),
+                unique: sum.unique.saturating_add(one.unique),
+                lost: sum.lost.saturating_add(one.lost),
+                least: sum.least.saturating_add(one.least),
+                range: sum.range || one.range,
+                unexplained: sum.unexplained.saturating_add(one.unexplained),
             })
+    }
+
+    /// Of a program that told nothing there is no ledger: it may have lost nothing or everything.
+    fn of_trial(row: &TrialRecord) -> Option<Self> {
+        let Some(ledger) = &row.ledger else {
+            let accepted = row.tally().filter(|_| row.count().is_some())?.accepted;
+            return Some(Self {
+                accepted,
+                lost: accepted,
+                range: true,
+                ..Self::default()
+            });
+        };
+        let lost = ledger.lost.max(0).unsigned_abs();
+        Some(Self {
+            accepted: ledger.accepted,
+            unique: ledger.unique,
+            lost,
+            least: ledger.lost_least.unwrap_or(lost),
+            range: ledger.lost_least.is_some(),
+            unexplained: ledger.unexplained,
+        })
     }
 }
 
@@ -130,6 +177,9 @@ fn of_arm(plan: &Plan, case: &CaseRows<'_>, live: &Live, arm: usize) -> Load {
         accepted: totals.accepted,
         unique: totals.unique,
         lost: totals.lost,
+        lost_least: totals.range.then_some(totals.least),
+        ring_tail: sum(&rows, |row| row.count().and(row.ledger.as_ref()?.ring_tail))
+            .filter(|_| !rows.is_empty()),
         loss_ratio: loss_ratio(totals.lost, totals.accepted).map(round12),
         loss_upper95: graded.upper95.map(round12),
         worst_upper95: worst_bound(&rows),
@@ -163,14 +213,21 @@ fn repeat<'a>(
     row: &TrialRecord,
     blocks: &'a [(u64, u64)],
 ) -> Option<Repeat<'a>> {
-    let ledger = row.ledger.as_ref()?;
+    let totals = Totals::of_trial(row)?;
     let tally = row.tally()?;
     let generator = row.generator.as_ref()?;
     let scheduled = float(generator.scheduled_ns);
     Some(Repeat {
         planned: tally.planned,
-        accepted: ledger.accepted,
-        lost: Lost::Unique(ledger.unique),
+        accepted: totals.accepted,
+        lost: if row.count().is_some() {
+            Lost::Between {
+                least: totals.least,
+                most: totals.lost,
+            }
+        } else {
+            Lost::Unique(totals.unique)
+        },
         blocks,
         intended_pps: float(row.intended_pps?),
         offered_pps: offered_pps(row)?,
@@ -180,7 +237,10 @@ fn repeat<'a>(
             stretch_exceeded: float(generator.shifted_ns) > tolerance(plan) * scheduled,
         },
         backlog_grows: row.flags.contains(&Flag::BacklogGrows),
-        invalid: matches!(ledger.state, LedgerState::Invalid { .. }),
+        invalid: row
+            .ledger
+            .as_ref()
+            .is_some_and(|ledger| matches!(ledger.state, LedgerState::Invalid { .. })),
     })
 }
 
@@ -229,11 +289,8 @@ fn delivered(rows: &[&TrialRecord]) -> Option<f64> {
 
 fn worst_bound(rows: &[&TrialRecord]) -> Option<f64> {
     rows.iter()
-        .filter_map(|row| row.ledger.as_ref())
-        .map(|ledger| {
-            let lost = float(ledger.lost.max(0).unsigned_abs());
-            proportion::upper_bound(lost, float(ledger.accepted), 0.95)
-        })
+        .filter_map(|row| Totals::of_trial(row))
+        .map(|trial| proportion::upper_bound(float(trial.lost), float(trial.accepted), 0.95))
         .collect::<Option<Vec<f64>>>()?
         .into_iter()
         .max_by(f64::total_cmp)
@@ -306,12 +363,62 @@ fn float(value: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::samples;
+    use wiretrial_contract::plan::Measured;
+    use wiretrial_contract::program::ProgramSpec;
 
     #[test]
     fn the_middle_of_even_and_odd() {
         assert_eq!(median(vec![]), None);
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    fn judged(processed: Option<u64>, lost: Option<(u64, u64)>) -> (Load, bool, bool) {
+        let mut plan = samples::plan();
+        samples::live_mut(&mut plan.campaign.cases[0]).receivers[0].program =
+            Measured::Outside(ProgramSpec::default());
+        let mut row = samples::outside(samples::row(0), processed, lost);
+        row.generator = Some(samples::generator(vec![samples::tally()]));
+        let ours = samples::row(0);
+        let case = CaseRows {
+            case: &plan.campaign.cases[0],
+            pairs: vec![[&row, &ours]; 6],
+            all: Vec::new(),
+        };
+        let load = of_case(&plan, &case).remove(0);
+        (load, unequal_work(&case), tail_unknown(&case))
+    }
+
+    #[test]
+    fn a_range_of_loss_decides_only_outside_the_limit() {
+        let (load, unequal, tail) = judged(Some(24_016), Some((0, 0)));
+        assert_eq!(load.verdict, LoadVerdict::Pass);
+        assert_eq!(
+            (load.lost, load.lost_least, load.ring_tail),
+            (0, Some(0), Some(5))
+        );
+        assert!(!unequal && !tail);
+        let (load, unequal, tail) = judged(Some(23_016), Some((0, 1_000)));
+        assert_eq!(load.verdict, LoadVerdict::Inconclusive);
+        assert_eq!(load.reasons, ["tail_unknown"]);
+        assert_eq!(
+            (load.lost_least, load.lost, load.unique),
+            (Some(0), 6_000, 114_000)
+        );
+        assert!(!unequal && tail);
+        let (load, unequal, tail) = judged(Some(23_016), Some((900, 1_000)));
+        assert_eq!(load.verdict, LoadVerdict::Fail);
+        assert!(unequal && !tail);
+    }
+
+    #[test]
+    fn what_a_program_lost_that_says_nothing_is_not_known() {
+        let (load, unequal, tail) = judged(None, None);
+        assert!(load.loss_unknown());
+        assert_eq!(load.verdict, LoadVerdict::Inconclusive);
+        assert_eq!((load.ring_tail, load.duplicate), (None, None));
+        assert!(!unequal && tail);
     }
 
     #[test]

@@ -1,18 +1,27 @@
 //! The value of a metric in one trial, from its row alone. A value that cannot be had is `None`.
 
 use wiretrial_contract::metric::Metric;
+use wiretrial_contract::plan::Case;
 use wiretrial_contract::record::TrialRecord;
-use wiretrial_contract::report::GroupTally;
+use wiretrial_contract::report::{CountReport, GroupTally};
 
-/// The value of `metric` in the trial of `row`, in the metric's unit.
+use super::passes;
+
+/// The value of `metric` in the trial of `row`, a trial of `case`, in the metric's unit.
 #[must_use]
-pub fn value(metric: Metric, row: &TrialRecord) -> Option<f64> {
+pub fn value(metric: Metric, case: &Case, row: &TrialRecord) -> Option<f64> {
+    if let Some(work) = case.passes() {
+        return passes::value(metric, work, row.passes()?);
+    }
     match metric {
         Metric::ProcessCpuNsPerPacket => process(row),
         Metric::SendCallNsPerPacket => send_call(row.tally()?),
         Metric::CaptureKernelNsPerPacket => kernel(row),
         Metric::CaptureCostNsPerPacket => Some(process(row)? + kernel(row)?),
-        Metric::PeakRssBytes => row.receiver()?.peak_rss_bytes.map(float),
+        Metric::PeakRssBytes => match row.count() {
+            Some(report) => report.peak_rss_bytes.map(float),
+            None => row.receiver()?.peak_rss_bytes.map(float),
+        },
         Metric::ReceiveCpuNsPerPacket => {
             per(float(row.tally()?.receive_cpu_ns?), row.tally()?.accepted)
         }
@@ -30,8 +39,21 @@ pub fn value(metric: Metric, row: &TrialRecord) -> Option<f64> {
 }
 
 fn process(row: &TrialRecord) -> Option<f64> {
+    if let Some(report) = row.count() {
+        let packets = packets_of_a_program(report, row.tally()?)?;
+        return per(float(report.process_cpu_ns?), packets);
+    }
     let report = row.receiver()?;
     per(float(report.process_cpu_ns?), report.copies.unique)
+}
+
+/// Packets that a program of the user's worked on from armed to the end of the drain: those it says it
+/// processed in its life less the probes before, else all that were sent to it since.
+fn packets_of_a_program(report: &CountReport, sent: &GroupTally) -> Option<u64> {
+    match report.counts.processed {
+        Some(processed) => processed.checked_sub(sent.probe_accepted),
+        None => Some(sent.accepted + sent.warm_up_accepted + sent.filler_accepted),
+    }
 }
 
 /// Send calls of this arm less those to the control port, which no capture sees.
@@ -77,7 +99,8 @@ mod tests {
     /// 3 ms of CPU and 60 ms in send calls for 20,000 packets, 20 ms in those to the control port.
     #[test]
     fn costs_by_hand() {
-        let value = |metric| value(metric, &row()).unwrap();
+        let case = &samples::plan().campaign.cases[0];
+        let value = |metric| value(metric, case, &row()).unwrap();
         let close = |one: f64, other: f64| assert!((one - other).abs() < 1e-9, "{one} {other}");
         close(value(Metric::ProcessCpuNsPerPacket), 150.0);
         close(value(Metric::SendCallNsPerPacket), 3000.0);
@@ -93,8 +116,9 @@ mod tests {
     fn without_a_control_port_there_is_no_capture_cost() {
         let mut row = row();
         row.generator.as_mut().unwrap().groups.pop();
-        assert_eq!(value(Metric::CaptureCostNsPerPacket, &row), None);
-        assert!(value(Metric::ProcessCpuNsPerPacket, &row).is_some());
+        let case = &samples::plan().campaign.cases[0];
+        assert_eq!(value(Metric::CaptureCostNsPerPacket, case, &row), None);
+        assert!(value(Metric::ProcessCpuNsPerPacket, case, &row).is_some());
     }
 
     #[test]
@@ -104,6 +128,27 @@ mod tests {
             panic!()
         };
         report.copies.unique = 0;
-        assert_eq!(value(Metric::ProcessCpuNsPerPacket, &row), None);
+        let case = &samples::plan().campaign.cases[0];
+        assert_eq!(value(Metric::ProcessCpuNsPerPacket, case, &row), None);
+    }
+
+    /// 16 probes, 4,000 warm-up and 20,000 counted datagrams; 2.4 ms of CPU after the probes.
+    #[test]
+    fn a_programs_cpu_is_over_what_it_processed_or_else_over_what_was_sent() {
+        let case = &samples::plan().campaign.cases[0];
+        let of = |processed| {
+            let row = samples::outside(row(), processed, None);
+            value(Metric::ProcessCpuNsPerPacket, case, &row)
+        };
+        let close = |one: Option<f64>, other: f64| {
+            let one = one.unwrap();
+            assert!((one - other).abs() < 1e-9, "{one} {other}");
+        };
+        close(of(Some(12_016)), 200.0);
+        close(of(None), 100.0);
+        assert_eq!(of(Some(15)), None, "not even the probes");
+        let row = samples::outside(row(), None, None);
+        close(value(Metric::PeakRssBytes, case, &row), 1_048_576.0);
+        close(value(Metric::CaptureCostNsPerPacket, case, &row), 2100.0);
     }
 }

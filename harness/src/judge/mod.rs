@@ -8,11 +8,17 @@ mod limits;
 mod loads;
 pub mod metrics;
 mod paired;
+mod passes;
+mod rate;
+mod treatment;
 mod validity;
+mod work;
 
 pub use gates::exit_code;
 
-use wiretrial_contract::analysis::{ANALYSIS_SCHEMA, Analysis, Answer, Conditions, Verdict};
+use wiretrial_contract::analysis::{
+    ANALYSIS_SCHEMA, Analysis, Answer, ArmIdentity, Conditions, Verdict,
+};
 use wiretrial_contract::plan::{Case, Plan};
 use wiretrial_contract::record::{Phase, TrialRecord};
 use wiretrial_reports::answer;
@@ -76,6 +82,10 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
         .iter()
         .flat_map(|case| loads::of_case(plan, case))
         .collect();
+    let passes: Vec<_> = cases
+        .iter()
+        .flat_map(|case| passes::of_case(plan, case))
+        .collect();
     let verdict = gates::worst(&comparisons);
     let (class, class_reasons) = limits::class(plan, &cases);
     let mut analysis = Analysis {
@@ -87,12 +97,10 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
         rows_sha256: identity.rows_sha256.clone(),
         answer: Answer::default(),
         verdict: verdict.unwrap_or(Verdict::Incomplete),
-        gates: vec![gates::no_regression(
-            &comparisons,
-            plan.campaign.design.margin,
-        )],
+        gates: gates::gates(&plan.campaign, &comparisons),
         comparisons,
         loads,
+        passes,
         max_sustained: None,
         validity: validity::checks(plan, &cases, rows),
         limitations: limits::limitations(plan, &cases),
@@ -104,7 +112,12 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
     for comparison in &mut analysis.comparisons {
         comparison.statement = answer::statement(comparison, margin);
     }
-    analysis.answer = answer::answer(&analysis.comparisons, &analysis.loads, margin);
+    analysis.answer = answer::answer(
+        &analysis.comparisons,
+        &analysis.loads,
+        &analysis.passes,
+        margin,
+    );
     analysis
 }
 
@@ -141,12 +154,29 @@ fn conditions(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Conditi
         primary: campaign.design.primary,
         pairs_planned: campaign.design.pairs,
         attempt: plan.attempt,
-        sending: campaign.cases.iter().filter_map(limits::sending).collect(),
-        treatment: limits::treatment(campaign),
+        sending: campaign.cases.iter().map(limits::sending).collect(),
+        treatment: treatment::treatment(plan),
         pairs_total: plan.pairs.len() as u64,
         pairs_done: done,
         pairs_voided: pairs.len() as u64 - done,
         sender_cpus: plan.placement.senders.clone(),
         receiver_cpu: plan.placement.receiver,
+        workload: campaign.workload(),
+        arms: arms(plan),
+        fail_on: campaign.design.fail_on,
+        require_conclusion: campaign.design.require_conclusion,
     }
+}
+
+/// What is measured in each arm, in the order of the arms.
+fn arms(plan: &Plan) -> Vec<ArmIdentity> {
+    let arms = plan.campaign.arms.iter();
+    arms.filter_map(|arm| {
+        let identity = plan.identities.get(&arm.name)?;
+        Some(ArmIdentity {
+            arm: arm.name.clone(),
+            identity: treatment::without_paths(identity),
+        })
+    })
+    .collect()
 }

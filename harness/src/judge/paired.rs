@@ -1,7 +1,7 @@
 //! Candidate against baseline: one comparison per metric, the primary one with a verdict.
 
 use wiretrial_contract::analysis::{self, Comparison, Verdict, round12};
-use wiretrial_contract::metric::Metric;
+use wiretrial_contract::metric::{Direction, Metric};
 use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::{Flag, GuardName, LedgerState, Outcome, TrialRecord};
 use wiretrial_stats::interval::{self, Enumerate, Limits, Scale};
@@ -10,8 +10,7 @@ use wiretrial_stats::proportion;
 use wiretrial_stats::random::{Purpose, stream_seed};
 use wiretrial_stats::verdict::{self as rule, Findings, Guards, Question, Reason};
 
-use super::metrics;
-use super::{CaseRows, loads};
+use super::{CaseRows, loads, metrics, rate, work};
 
 /// One comparison per metric of a case, the primary first.
 pub(super) fn comparisons(
@@ -41,15 +40,20 @@ fn comparison(
         .iter()
         .map(|[baseline, candidate]| {
             Some([
-                metrics::value(metric, baseline)?,
-                metrics::value(metric, candidate)?,
+                metrics::value(metric, case.case, baseline)?,
+                metrics::value(metric, case.case, candidate)?,
             ])
         })
         .collect();
     let known = values.is_some();
     let values = values.unwrap_or_default();
-    let (baseline, candidate): (Vec<f64>, Vec<f64>) =
-        values.iter().map(|[one, other]| (*one, *other)).unzip();
+    // Costs are compared, so a rate is compared as the time a unit takes.
+    let is_rate = metric.direction() == Direction::HigherIsBetter;
+    let cost = |value: f64| if is_rate { 1.0 / value } else { value };
+    let (baseline, candidate): (Vec<f64>, Vec<f64>) = values
+        .iter()
+        .map(|[one, other]| (cost(*one), cost(*other)))
+        .unzip();
     let seed = stream_seed(Purpose::Bootstrap, &case.case.name, plan.seed.0);
     let enumerate = if primary {
         Enumerate::Yes
@@ -118,6 +122,12 @@ fn comparison(
             // there is no ratio, and nothing is decided.
             out.reasons = vec![Reason::NotPositive.name().to_owned()];
         }
+        if work::silent(case) {
+            out.flags.push(Flag::WorkUnproven);
+        }
+    }
+    if is_rate {
+        rate::inverted(&mut out);
     }
     out
 }
@@ -174,16 +184,15 @@ fn fill(out: &mut Comparison, compared: &interval::Comparison) {
 fn guards(plan: &Plan, case: &CaseRows<'_>, exhausted: Option<&str>) -> Guards {
     let design = &plan.campaign.design;
     let short = case.pairs.len() < design.pairs as usize;
-    let broken = case.counted().any(|row| {
-        row.ledger
-            .as_ref()
-            .is_none_or(|l| matches!(l.state, LedgerState::Invalid { .. }))
-    });
     let here = exhausted == Some(case.case.name.as_str());
     let invalid = if short && here {
         Some(Reason::ReplacementsExhausted)
+    } else if !work::wrong(case).is_empty() {
+        Some(Reason::WrongResult)
     } else {
-        broken.then_some(Reason::CounterMismatch)
+        case.counted()
+            .any(|row| broken(case, row))
+            .then_some(Reason::CounterMismatch)
     };
     let early = if exhausted.is_some() {
         Reason::OtherCaseEnded
@@ -196,12 +205,21 @@ fn guards(plan: &Plan, case: &CaseRows<'_>, exhausted: Option<&str>) -> Guards {
         asymmetric: asymmetric(case).then_some(Reason::VoidsOnOneArm),
         not_comparable: not_comparable(plan, case),
         unstable: None,
-        layout_sensitive: false,
+        capped: work::unproven(case),
+    }
+}
+
+/// Whether a trial's ledger is broken or missing. Passes have none, and of a program that tells
+/// nothing there may be none.
+fn broken(case: &CaseRows<'_>, row: &TrialRecord) -> bool {
+    match &row.ledger {
+        Some(ledger) => matches!(ledger.state, LedgerState::Invalid { .. }),
+        None => case.case.live().is_some() && row.count().is_none(),
     }
 }
 
 fn not_comparable(plan: &Plan, case: &CaseRows<'_>) -> Option<Reason> {
-    if loads::unequal_work(case) {
+    if case.case.live().is_some() && loads::unequal_work(case) {
         return Some(Reason::UnequalWork);
     }
     loads::coupled_limit(plan, case).then_some(Reason::CoupledLimit)

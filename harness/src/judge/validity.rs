@@ -4,8 +4,7 @@ use wiretrial_contract::analysis::Check;
 use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::{GuardName, Ledger, TrialRecord};
 
-use super::CaseRows;
-use super::loads;
+use super::{CaseRows, loads, work};
 
 /// The identities of all counted trials, then the guards of all trials, then how equal the arms'
 /// loads were.
@@ -23,7 +22,8 @@ pub(super) fn checks(plan: &Plan, cases: &[CaseRows<'_>], rows: &[TrialRecord]) 
     ];
     checks.extend(GuardName::ALL.iter().filter_map(|name| guard(*name, rows)));
     checks.extend(members(plan, cases));
-    checks.push(work(cases));
+    checks.push(delivered(cases));
+    checks.push(work_done(plan, cases));
     // What no trial was there for was not checked.
     checks.retain(|check| check.trials > 0);
     checks
@@ -125,9 +125,10 @@ fn members(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<Check> {
 }
 
 /// The arms' delivered datagrams: what they were compared on.
-fn work(cases: &[CaseRows<'_>]) -> Check {
+fn delivered(cases: &[CaseRows<'_>]) -> Check {
+    let live = || cases.iter().filter(|case| case.case.live().is_some());
     let delivered = |arm| -> u64 {
-        let rows = cases.iter().flat_map(|case| case.of_arm(arm));
+        let rows = live().flat_map(|case| case.of_arm(arm));
         rows.filter_map(|row| row.ledger.as_ref())
             .map(|ledger| ledger.unique)
             .sum()
@@ -136,8 +137,37 @@ fn work(cases: &[CaseRows<'_>]) -> Check {
         name: "delivered: baseline, candidate, equal to 0.1 %".into(),
         left: delivered(0).to_string(),
         right: delivered(1).to_string(),
-        holds: !cases.iter().any(loads::unequal_work),
-        trials: cases.iter().map(|case| case.pairs.len() as u64 * 2).sum(),
+        holds: !live().any(loads::unequal_work),
+        trials: live().map(|case| case.pairs.len() as u64 * 2).sum(),
+    }
+}
+
+/// What the user's programs and all passes say they did, held against what they were given.
+fn work_done(plan: &Plan, cases: &[CaseRows<'_>]) -> Check {
+    let told = || cases.iter().filter(|case| work::is_told(case.case));
+    let wrong = told().find_map(|case| {
+        let (arm, wrong) = work::wrong(case).into_iter().next()?;
+        let arm = &plan.campaign.arms[arm].name;
+        Some((
+            format!("{} {arm}: {}", case.case.name, wrong.saw),
+            wrong.wanted,
+        ))
+    });
+    let silent = told().filter(|case| work::silent(case)).count();
+    let holds = wrong.is_none();
+    let (left, right) = wrong.unwrap_or_else(|| match silent {
+        0 => ("as told".into(), "as given".into()),
+        n => (
+            format!("not told in {n}"),
+            format!("{} cases", told().count()),
+        ),
+    });
+    Check {
+        name: "work done".into(),
+        left,
+        right,
+        holds,
+        trials: told().map(|case| case.pairs.len() as u64 * 2).sum(),
     }
 }
 

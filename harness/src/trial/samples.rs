@@ -5,21 +5,22 @@ use std::collections::BTreeMap;
 use crate::campaign::plan::FOREIGN_CPU;
 use wiretrial_contract::clock::ClockPair;
 use wiretrial_contract::control::{
-    CaptureSettings, Engine, GroupName, Isolation, ReceiveCpu, SendMethod, TopologyKind,
+    CaptureSettings, Engine, GroupName, Isolation, PassInput, ReceiveCpu, SendMethod, TopologyKind,
     TrialIdentity,
 };
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{
-    ArmSpec, Arrangement, Campaign, Case, Design, FailOn, Kind, LaunchOrder, Live, Measured,
-    PLAN_SCHEMA, Placement, Plan, ReceiverSpec, Rule, Seed, Topology, Traffic, Work,
+    ArmSpec, Arrangement, Campaign, Case, Design, FailOn, Input, Kind, LaunchOrder, Live, Measured,
+    PLAN_SCHEMA, PassProgram, Passes, Placement, Plan, ReceiverSpec, Rule, Seed, Topology, Traffic,
+    Work,
 };
 use wiretrial_contract::program::Counts;
 use wiretrial_contract::record::{
-    Delivery, Flag, HostWindow, Outcome, Phase, TRIAL_SCHEMA, TrialRecord,
+    Delivery, Flag, HostWindow, Ledger, Outcome, Phase, TRIAL_SCHEMA, TrialRecord,
 };
 use wiretrial_contract::report::{
-    Copies, CountReport, CpuClock, GeneratorReport, GroupTally, PcapCounters, ProgramEnd,
-    Quantiles, ReceiverReport, Residence,
+    Copies, CountReport, CpuClock, GeneratorReport, GroupTally, PassReport, PcapCounters,
+    ProgramEnd, Quantiles, ReceiverReport, Residence,
 };
 use wiretrial_contract::units::Family;
 
@@ -206,6 +207,123 @@ pub(crate) fn live_mut(case: &mut Case) -> &mut Live {
     match &mut case.work {
         Work::Live(live) => live,
         Work::Passes(_) => panic!("the sample's cases are live"),
+    }
+}
+
+/// The passes of a case, to change them.
+pub(crate) fn passes_mut(case: &mut Case) -> &mut Passes {
+    match &mut case.work {
+        Work::Passes(passes) => passes,
+        Work::Live(_) => panic!("the sample's cases are passes"),
+    }
+}
+
+/// Two passes over a file of 1,000,100 packets.
+pub(crate) fn file_passes() -> Passes {
+    Passes {
+        input: Some(Input {
+            file: "mix.pcap".into(),
+            sha256: "4be1".repeat(16),
+            units: 1_000_100,
+            short_units: 100,
+            short_sha256: "77aa".repeat(16),
+        }),
+        passes: 2,
+        limit_ns: 60_000_000_000,
+        programs: vec![PassProgram::RawFold, PassProgram::RawFold],
+    }
+}
+
+/// A pass that did the sample's work.
+pub(crate) fn pass(input: PassInput, elapsed_ns: u64, cpu_ns: u64) -> PassReport {
+    let (units, checksum) = match input {
+        PassInput::Whole => (1_000_100, "w"),
+        PassInput::Short => (100, "s"),
+    };
+    PassReport {
+        input,
+        elapsed_ns,
+        cpu_ns,
+        units: Some(units),
+        bytes: None,
+        errors: Some(0),
+        checksum: Some(checksum.into()),
+        peak_rss_bytes: Some(4 << 20),
+        program_sha256: "aa".into(),
+        left_processes: false,
+    }
+}
+
+/// The passes of one trial: 20 ns of CPU a packet, 4 ms of it to start.
+pub(crate) fn passes() -> Vec<PassReport> {
+    vec![
+        pass(PassInput::Short, 5_000_000, 4_000_000),
+        pass(PassInput::Whole, 30_000_000, 22_000_000),
+        pass(PassInput::Whole, 34_000_000, 26_000_000),
+    ]
+}
+
+/// The row of such a trial.
+pub(crate) fn passes_row(pair: u64, arm: &str, passes: Vec<PassReport>) -> TrialRecord {
+    TrialRecord {
+        case: "mix".into(),
+        arm: arm.into(),
+        intended_pps: None,
+        generator_sha256: None,
+        delivery: Some(Delivery::Passes(passes)),
+        ledger: None,
+        flags: Vec::new(),
+        ..row(pair)
+    }
+}
+
+/// A sealed plan of such trials.
+pub(crate) fn passes_plan() -> Plan {
+    let mut plan = plan();
+    let campaign = &mut plan.campaign;
+    campaign.design.primary = Metric::ProcessCpuNsPerPacket;
+    campaign.cases = vec![Case {
+        name: "mix".into(),
+        work: Work::Passes(file_passes()),
+    }];
+    plan.pairs = crate::campaign::order::pairs(&plan.campaign, plan.seed.0);
+    plan
+}
+
+/// The row of a program of the user's in place of the receiver: 2.4 ms of CPU, what it processed in
+/// its life, and its ledger with fewest and most lost, if it tells enough for one.
+pub(crate) fn outside(
+    row: TrialRecord,
+    processed: Option<u64>,
+    lost: Option<(u64, u64)>,
+) -> TrialRecord {
+    let clock = receiver().clock_at_armed;
+    let report = CountReport {
+        counts: Counts {
+            processed,
+            ..Counts::default()
+        },
+        process_cpu_ns: Some(2_400_000),
+        cpu_clock: CpuClock::Process,
+        start_up_cpu_ns: Some(1_000_000),
+        peak_rss_bytes: Some(1 << 20),
+        end: ProgramEnd::default(),
+        drain_ns: 0,
+        clock_at_armed: clock,
+        clock_at_end: clock,
+        sink_dropped: None,
+    };
+    let ledger = row.ledger.clone().zip(lost);
+    TrialRecord {
+        delivery: Some(Delivery::Count(Box::new(report))),
+        ledger: ledger.map(|(ledger, (least, most))| Ledger {
+            unique: ledger.accepted - most,
+            lost: i64::try_from(most).unwrap(),
+            lost_least: Some(least),
+            ring_tail: Some(if processed.is_some() { 5 } else { 0 }),
+            ..ledger
+        }),
+        ..row
     }
 }
 

@@ -10,6 +10,7 @@ pub mod distribution;
 pub mod drift;
 pub mod interval;
 pub mod loss;
+pub mod mean;
 pub mod order;
 pub mod power;
 pub mod proportion;

@@ -22,8 +22,8 @@ pub struct Guards {
     pub not_comparable: Option<Reason>,
     /// Order or time moved the result, where the plan declared that to matter.
     pub unstable: Option<Reason>,
-    /// Layout alone moves the candidate by more than the margin: nothing is called worthwhile.
-    pub layout_sensitive: bool,
+    /// Something else than the change may have moved the result: nothing is called worthwhile.
+    pub capped: Option<Reason>,
 }
 
 /// No difference, and the margin around it, on the scale of the comparison.
@@ -105,7 +105,7 @@ pub struct Judgement {
 }
 
 /// Applies the rule: guards first (incomplete, invalid, asymmetric, not comparable, unstable), then
-/// the class of the decision interval. A layout-sensitive build is capped at improved or regressed.
+/// the class of the decision interval. Where `capped` says why, that is at most improved or regressed.
 #[must_use]
 pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> Judgement {
     let stops = [
@@ -129,9 +129,9 @@ pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> J
         }
         (None, Some(limits)) => {
             let class = question.classify(limits);
-            let verdict = capped(class, guards.layout_sensitive);
+            let verdict = capped(class, guards.capped);
             if verdict != class {
-                reasons.push(Reason::LayoutSensitive);
+                reasons.extend(guards.capped);
             }
             if verdict == Verdict::Equivalent && question.excluded(limits) {
                 flags.push(Flag::Detectable);
@@ -139,8 +139,7 @@ pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> J
             if verdict == Verdict::Inconclusive {
                 reasons.push(Reason::SpansNoDifference);
             }
-            let other =
-                |limits| capped(question.classify(limits), guards.layout_sensitive) != verdict;
+            let other = |limits| capped(question.classify(limits), guards.capped) != verdict;
             if findings.leave_one_out.iter().any(other) {
                 flags.push(Flag::Fragile);
             }
@@ -163,10 +162,10 @@ pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> J
     }
 }
 
-fn capped(class: Verdict, layout_sensitive: bool) -> Verdict {
+const fn capped(class: Verdict, cap: Option<Reason>) -> Verdict {
     match class {
-        Verdict::ImprovedWorthwhile if layout_sensitive => Verdict::Improved,
-        Verdict::RegressedWorthwhile if layout_sensitive => Verdict::Regressed,
+        Verdict::ImprovedWorthwhile if cap.is_some() => Verdict::Improved,
+        Verdict::RegressedWorthwhile if cap.is_some() => Verdict::Regressed,
         other => other,
     }
 }
@@ -286,16 +285,34 @@ mod tests {
     }
 
     #[test]
-    fn layout_caps_worthwhile() {
-        let interval = limits(0.9, 0.91, 0.92, 0.93);
-        let guards = Guards {
-            layout_sensitive: true,
-            ..Guards::default()
-        };
+    fn a_cap_takes_worthwhile_away_and_nothing_else() {
         let question = Question::new(Scale::Ratio, Some(0.02));
-        let judged = judge(&guards, &findings(&interval), &question);
-        assert_eq!(judged.verdict, Verdict::Improved);
-        assert_eq!(judged.reasons, [Reason::LayoutSensitive]);
+        for cap in [
+            Reason::LayoutSensitive,
+            Reason::WorkUnproven,
+            Reason::TailUnknown,
+        ] {
+            let guards = Guards {
+                capped: Some(cap),
+                ..Guards::default()
+            };
+            let judged = |interval: Limits| {
+                let judged = judge(&guards, &findings(&interval), &question);
+                (judged.verdict, judged.reasons)
+            };
+            assert_eq!(
+                judged(limits(0.9, 0.91, 0.92, 0.93)),
+                (Verdict::Improved, vec![cap])
+            );
+            assert_eq!(
+                judged(limits(1.07, 1.08, 1.09, 1.1)),
+                (Verdict::Regressed, vec![cap])
+            );
+            assert_eq!(
+                judged(limits(0.99, 0.991, 1.009, 1.01)),
+                (Verdict::Equivalent, vec![])
+            );
+        }
     }
 
     #[test]

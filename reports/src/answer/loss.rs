@@ -23,6 +23,9 @@ pub(super) fn clause(loads: &[Load]) -> String {
     if loads.iter().any(|load| load.accepted == 0) {
         return "no packet was accepted in some load".into();
     }
+    if loads.iter().all(Load::loss_unknown) {
+        return "how many packets were lost is not told".into();
+    }
     if loads.iter().all(|load| load.lost == 0) {
         return "no packet lost".into();
     }
@@ -47,16 +50,27 @@ pub(super) fn clause(loads: &[Load]) -> String {
 
 /// What an arm lost; `None` for nothing.
 fn by_arm(arm: &str, loads: &[Load]) -> Option<String> {
-    let (mut lost, mut accepted) = (0_u64, 0_u64);
-    for load in loads.iter().filter(|load| load.arm == arm) {
-        lost = lost.saturating_add(load.lost);
+    let of_arm = || loads.iter().filter(|load| load.arm == arm);
+    if of_arm().any(Load::loss_unknown) {
+        return Some(format!("what {arm} lost is not told"));
+    }
+    let (mut least, mut most, mut accepted) = (0_u64, 0_u64, 0_u64);
+    for load in of_arm() {
+        let (fewest, lost) = load.lost_range();
+        least = least.saturating_add(fewest);
+        most = most.saturating_add(lost);
         accepted = accepted.saturating_add(load.accepted);
     }
-    let percent = number::loss_percent(lost, accepted)?;
-    (lost > 0).then(|| {
+    let percent = number::loss_percent(most, accepted)?;
+    let (lost, percent) = if least == most {
+        (number::count(most), percent)
+    } else {
+        let range = format!("{} to {}", number::count(least), number::count(most));
+        (range, format!("at most {percent}"))
+    };
+    (most > 0).then(|| {
         format!(
-            "{arm} lost {} of {} packets ({percent})",
-            number::count(lost),
+            "{arm} lost {lost} of {} packets ({percent})",
             number::count(accepted)
         )
     })

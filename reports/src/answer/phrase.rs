@@ -48,7 +48,11 @@ impl Phrase {
                 self.group(*claim, members, &of)
             })
             .collect();
-        format!("{} is {}", noun(self.metric), clauses.join(", "))
+        let number_of = match self.metric {
+            Metric::UnitsPerSecond => "the number of ",
+            _ => "",
+        };
+        format!("{number_of}{} is {}", noun(self.metric), clauses.join(", "))
     }
 
     /// What follows from one comparison.
@@ -57,6 +61,11 @@ impl Phrase {
         match (claim, margin) {
             (Claim::BetterBeyond, Some(margin)) => format!("better by more than {margin}"),
             (Claim::WorseBeyond, Some(margin)) => format!("worse by more than {margin}"),
+            (Claim::Better | Claim::Worse, Some(margin)) if is_capped(comparison) => format!(
+                "{}, not held against {margin}: {}",
+                claim.word(),
+                unproven(&[comparison])
+            ),
             (Claim::Better | Claim::Worse, Some(margin)) => {
                 format!("{}, not shown to exceed {margin}", claim.word())
             }
@@ -155,7 +164,10 @@ impl Phrase {
                 )
             })
             .count();
-        if beyond == 0 {
+        let capped = members.iter().all(|comparison| is_capped(comparison));
+        if beyond == 0 && capped {
+            format!("not held against the {text} margin, {}", unproven(members))
+        } else if beyond == 0 {
             format!("not shown to exceed the {text} margin")
         } else if beyond < members.len() {
             format!("over the {text} margin in {beyond} of {}", members.len())
@@ -177,12 +189,14 @@ fn reason(word: &str) -> Option<&'static str> {
         "budget_exhausted" => "the time was up before the plan was done",
         "interrupted" => "stopped before the plan was done",
         "replacements_exhausted" => "more pairs were voided than may be replaced",
-        "wrong_result" => "an arm did wrong work",
+        "wrong_result" => "an arm did wrong work or none",
         "not_positive" => "a cost was not above 0",
         "unknown_value" => "a trial has no value of the metric",
         "other_case_ended" => "another case ended the campaign",
         "no_margin" => "no margin was declared",
         "spans_no_difference" => "the interval spans 1",
+        "work_unproven" => "an arm does not say how much it did",
+        "tail_unknown" => "how much an arm lost is a range around the limit",
         "layout_sensitive" => "its layout alone moves the result",
         "voids_on_one_arm" => "the voids gather on one arm",
         "position_effect" => "the place in a pair moved the result",
@@ -209,12 +223,33 @@ fn size(members: &[&Comparison]) -> String {
     sizes.sort_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
     let text = |(change, decimals): (f64, usize)| number::magnitude(change, decimals);
     let (least, most) = (sizes[0], sizes[sizes.len() - 1]);
-    let way = if most.0 < 0.0 { "lower" } else { "higher" };
+    let way = match (members[0].metric, most.0 < 0.0) {
+        (Metric::UnitsPerSecond, true) => "fewer",
+        (Metric::UnitsPerSecond, false) => "more",
+        (_, true) => "lower",
+        (_, false) => "higher",
+    };
     if text(least) == text(most) {
         format!("{} {way}", text(most))
     } else {
         format!("{} to {} {way}", text(least), text(most))
     }
+}
+
+/// Reasons for which the judge calls nothing worthwhile, whatever the interval says.
+const CAPS: [&str; 3] = ["work_unproven", "tail_unknown", "layout_sensitive"];
+
+fn is_capped(comparison: &Comparison) -> bool {
+    let mut reasons = comparison.reasons.iter();
+    reasons.any(|word| CAPS.contains(&word.as_str()))
+}
+
+/// Why nothing is called worthwhile.
+fn unproven(members: &[&Comparison]) -> &'static str {
+    let words = members.iter().flat_map(|comparison| &comparison.reasons);
+    let mut caps = words.filter(|word| CAPS.contains(&word.as_str()));
+    caps.find_map(|word| reason(word))
+        .unwrap_or("its work is not proven")
 }
 
 /// Beyond the margin by a factor of three on the log scale, at the end nearest to 1.
@@ -276,7 +311,7 @@ const fn noun(metric: Metric) -> &'static str {
         Metric::InstructionsPerPacket => "instructions per packet",
         Metric::HeapBytesPerPacket => "heap bytes per packet",
         Metric::ElapsedNsPerUnit => "elapsed time per unit",
-        Metric::UnitsPerSecond => "rate of units",
+        Metric::UnitsPerSecond => "units per second",
         Metric::MaxSustainedPps => "sustained rate",
     }
 }

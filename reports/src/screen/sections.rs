@@ -1,9 +1,9 @@
 //! The parts of a screen, from top to bottom.
 
-use wiretrial_contract::analysis::{Analysis, Comparison, Verdict};
+use wiretrial_contract::analysis::{Analysis, Comparison, Verdict, WorkProof};
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::metric::{Direction, Metric};
-use wiretrial_contract::plan::Arrangement;
+use wiretrial_contract::plan::{Arrangement, Workload};
 
 use super::layout::{ends, grid, length, wrap};
 use super::{Colour, Session, WIDTH};
@@ -32,8 +32,11 @@ pub(super) fn header(analysis: &Analysis, session: &Session) -> Vec<String> {
     let mut lines = wrap("", &first);
     lines.extend(question(&analysis.question));
     lines.extend(wrap("  ", &place(analysis, &session.notes)));
-    lines.push(format!(
-        "  {} of {} {} done, {} voided, {} ({} sending, {} not)",
+    if let Some(text) = table::compared(analysis) {
+        lines.extend(wrap("  ", &text));
+    }
+    let mut done = format!(
+        "  {} of {} {} done, {} voided, {}",
         number::count(conditions.pairs_done),
         number::count(conditions.pairs_total),
         if conditions.treatment.is_empty() {
@@ -43,9 +46,15 @@ pub(super) fn header(analysis: &Analysis, session: &Session) -> Vec<String> {
         },
         number::count(conditions.pairs_voided),
         number::duration(session.elapsed_ns),
-        number::seconds(session.sending_ns),
-        number::seconds(session.elapsed_ns.saturating_sub(session.sending_ns)),
-    ));
+    );
+    if table::is_live(analysis) {
+        done += &format!(
+            " ({} sending, {} not)",
+            number::seconds(session.sending_ns),
+            number::seconds(session.elapsed_ns.saturating_sub(session.sending_ns)),
+        );
+    }
+    lines.push(done);
     lines
 }
 
@@ -94,6 +103,58 @@ pub(super) fn packets(analysis: &Analysis, rows: usize, colour: Colour) -> Vec<S
         return Vec::new();
     }
     grid(&table::packets_in(analysis, rows), colour)
+}
+
+/// What the passes did, and what starting them takes: at most `most` cases by themselves, those with
+/// wrong work first.
+pub(super) fn work(analysis: &Analysis, most: usize, colour: Colour) -> Vec<String> {
+    let mut cases: Vec<&str> = Vec::new();
+    for work in &analysis.passes {
+        if !cases.contains(&work.case.as_str()) {
+            cases.push(&work.case);
+        }
+    }
+    let all = cases.len();
+    let wrong = |case: &str| {
+        let mut passes = analysis.passes.iter();
+        passes.any(|work| work.case == case && work.proof == WorkProof::Wrong)
+    };
+    if all > most {
+        cases.sort_by_key(|case| !wrong(case));
+        cases.truncate(most);
+    }
+    let mut table = table::passes(analysis).only(&[
+        "case",
+        "arm",
+        "passes",
+        "units",
+        "cpu",
+        "start_up_cpu",
+        "start_up_share",
+        "work",
+    ]);
+    let rows = table.rows.iter().zip(&analysis.passes);
+    table.rows = rows
+        .filter(|(_, work)| cases.contains(&work.case.as_str()))
+        .map(|(row, _)| row.clone())
+        .collect();
+    let mut lines = grid(&table, colour);
+    if all > cases.len() {
+        lines.push(format!("{} more: report.md", all - cases.len()));
+    }
+    lines
+}
+
+/// Cases in which an arm did wrong work.
+pub(super) fn wrong_cases(analysis: &Analysis) -> usize {
+    let mut cases: Vec<&str> = analysis
+        .passes
+        .iter()
+        .filter(|work| work.proof == WorkProof::Wrong)
+        .map(|work| work.case.as_str())
+        .collect();
+    cases.dedup();
+    cases.len()
 }
 
 /// Gates, limits, class, evidence.
@@ -200,6 +261,9 @@ fn question(text: &str) -> Vec<String> {
 
 fn place(analysis: &Analysis, notes: &[String]) -> String {
     let conditions = &analysis.conditions;
+    if !table::is_live(analysis) {
+        return place_of_passes(analysis, notes);
+    }
     let interface = match conditions.topology.as_str() {
         "loopback" => "lo",
         other => other,
@@ -227,6 +291,24 @@ fn place(analysis: &Analysis, notes: &[String]) -> String {
     let mut last = vec![arms.to_owned()];
     last.extend(notes.iter().cloned());
     format!("{network} | {pinned} | {}", last.join(", "))
+}
+
+fn place_of_passes(analysis: &Analysis, notes: &[String]) -> String {
+    let conditions = &analysis.conditions;
+    let what = match conditions.workload {
+        Workload::Command => "commands",
+        _ => "programs read files",
+    };
+    let pinned = conditions
+        .receiver_cpu
+        .map_or("not pinned".into(), |cpu| format!("on CPU {cpu}"));
+    let arms = match conditions.arrangement {
+        Arrangement::Interleaved => "passes of both arms alternate",
+        Arrangement::Sequential => "one arm after the other",
+    };
+    let mut last = vec![arms.to_owned()];
+    last.extend(notes.iter().cloned());
+    format!("{what} | {pinned} | {}", last.join(", "))
 }
 
 /// How the checks of guards are named; a guard that did not pass voided its pair and broke nothing.

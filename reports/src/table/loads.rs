@@ -26,6 +26,8 @@ pub fn loads(analysis: &Analysis) -> Table {
             Column::right("accepted", "sent, packets").in_unit("packets"),
             Column::right("unique", "seen, packets").in_unit("packets"),
             Column::right("lost", "lost, packets").in_unit("packets"),
+            Column::right("lost_least", "lost at least, packets").in_unit("packets"),
+            Column::right("ring_tail", "unread in the ring, packets").in_unit("packets"),
             Column::right("loss", "loss of sent, %").in_unit("percent"),
             Column::right("loss_upper95", "95 % upper bound, %").in_unit("percent"),
             Column::right("worst_upper95", "worst trial's bound, %").in_unit("percent"),
@@ -63,12 +65,13 @@ fn row(load: &Load) -> Vec<Cell> {
         rate(load.offered_pps),
         rate(load.delivered_pps),
         Cell::Count(load.accepted),
-        Cell::Count(load.unique),
-        Cell::Count(load.lost),
-        Cell::Loss {
-            lost: load.lost,
-            accepted: load.accepted,
-        },
+        seen(load),
+        lost(load),
+        load.lost_least
+            .filter(|_| !load.loss_unknown())
+            .map_or(Cell::Absent, Cell::Count),
+        ring_tail(load),
+        loss(load),
         bound(load.loss_upper95),
         bound(load.worst_upper95),
         lost_at(load),
@@ -85,6 +88,49 @@ fn row(load: &Load) -> Vec<Cell> {
         ),
         Cell::Text(words.join(", ")),
     ]
+}
+
+/// Delivered at least once.
+fn seen(load: &Load) -> Cell {
+    let (least, _) = load.lost_range();
+    if load.loss_unknown() {
+        return Cell::Unknown;
+    }
+    Cell::Range {
+        most: load.accepted.saturating_sub(least).max(load.unique),
+        least: load.unique,
+    }
+}
+
+fn lost(load: &Load) -> Cell {
+    let (least, most) = load.lost_range();
+    if load.loss_unknown() {
+        Cell::Unknown
+    } else {
+        Cell::Range { least, most }
+    }
+}
+
+fn loss(load: &Load) -> Cell {
+    let (least, lost) = load.lost_range();
+    if load.loss_unknown() {
+        return Cell::Unknown;
+    }
+    Cell::Loss {
+        least,
+        lost,
+        accepted: load.accepted,
+    }
+}
+
+/// What a program left in its ring; the built-in receiver, which counts copies of its own, leaves
+/// nothing.
+fn ring_tail(load: &Load) -> Cell {
+    match load.ring_tail {
+        Some(packets) => Cell::Count(packets),
+        None if load.duplicate.is_some() => Cell::Absent,
+        None => Cell::Unknown,
+    }
 }
 
 /// The stages that took or may have taken some of the lost, and those that could not be read.

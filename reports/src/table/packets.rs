@@ -96,11 +96,30 @@ fn row(name: &str, loads: &[&Load]) -> Vec<Cell> {
                 .fold(0_u64, |sum, load| sum.saturating_add(count(load))),
         )
     };
+    // A range where an arm's is one, unknown where an arm's is.
+    let told = counted && !loads.iter().any(|load| load.loss_unknown());
+    let range = |ends: fn(&Load) -> (u64, u64)| {
+        if !told {
+            return Cell::Unknown;
+        }
+        let sums = loads.iter().fold((0_u64, 0_u64), |sum, load| {
+            let (least, most) = ends(load);
+            (sum.0.saturating_add(least), sum.1.saturating_add(most))
+        });
+        Cell::Range {
+            least: sums.0,
+            most: sums.1,
+        }
+    };
     vec![
         Cell::Text(name.into()),
         sum(|load| load.accepted),
-        sum(|load| load.unique),
-        sum(|load| load.lost),
+        range(|load| {
+            let (least, _) = load.lost_range();
+            let most = load.accepted.saturating_sub(least).max(load.unique);
+            (load.unique, most)
+        }),
+        range(Load::lost_range),
         if counted {
             Cell::Signed(unexplained(loads))
         } else {

@@ -1,6 +1,7 @@
 //! The fixed sentences, and the claims they refuse.
 
 use wiretrial_contract::analysis::{Answer, Comparison, LoadVerdict, Verdict};
+use wiretrial_contract::metric::Metric;
 use wiretrial_contract::record::Flag;
 use wiretrial_reports::answer::{answer, sentence, statement};
 
@@ -9,7 +10,7 @@ use crate::fixture::{self, effect, loads};
 const MARGIN: Option<f64> = Some(0.03);
 
 fn of(comparisons: &[Comparison]) -> Answer {
-    answer(comparisons, &loads("20k", 20_000), MARGIN)
+    answer(comparisons, &loads("20k", 20_000), &[], MARGIN)
 }
 
 fn said(comparisons: &[Comparison]) -> String {
@@ -32,6 +33,10 @@ fn the_sentences() {
         fixture::without_margin(),
         fixture::same_arms(),
         fixture::open(),
+        fixture::file(),
+        fixture::commands(),
+        fixture::wrong_work(),
+        fixture::outside(),
     ];
     let lines: Vec<String> = analyses
         .iter()
@@ -42,11 +47,16 @@ fn the_sentences() {
 
 #[test]
 fn the_statements() {
-    let lines: Vec<String> = [fixture::demo(), fixture::six(), fixture::without_margin()]
-        .iter()
-        .flat_map(|analysis| &analysis.comparisons)
-        .map(|comparison| comparison.statement.clone())
-        .collect();
+    let lines: Vec<String> = [
+        fixture::demo(),
+        fixture::six(),
+        fixture::without_margin(),
+        fixture::commands(),
+    ]
+    .iter()
+    .flat_map(|analysis| &analysis.comparisons)
+    .map(|comparison| comparison.statement.clone())
+    .collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
 
@@ -71,7 +81,7 @@ fn same_is_said_only_of_an_interval_inside_the_margin() {
     let inside = effect("20k", [600.0, 603.0], [-0.5, 1.4], Verdict::Equivalent);
     assert_eq!(of(std::slice::from_ref(&inside)).word, "same");
     // No margin: the claim cannot be made.
-    let without = answer(&[inside], &loads("20k", 20_000), None);
+    let without = answer(&[inside], &loads("20k", 20_000), &[], None);
     assert_eq!(without.word, "invalid");
     // The 90 % interval, not the 95 % one, decides.
     let outside = effect("20k", [600.0, 603.0], [-0.5, 4.0], Verdict::Equivalent);
@@ -121,7 +131,7 @@ fn worthwhile_needs_a_declared_margin() {
         [-20.0, -15.0],
         Verdict::ImprovedWorthwhile,
     );
-    assert_eq!(answer(&[one], &[], None).word, "invalid");
+    assert_eq!(answer(&[one], &[], &[], None).word, "invalid");
 }
 
 #[test]
@@ -171,24 +181,24 @@ fn a_loss_is_said_with_count_and_denominator() {
     let mut both = loads("20k", 20_000);
     both[1].lost = 3;
     both[1].unique -= 3;
-    let text = answer(std::slice::from_ref(&one), &both, MARGIN).text;
+    let text = answer(std::slice::from_ref(&one), &both, &[], MARGIN).text;
     assert!(
         text.ends_with("; candidate lost 3 of 240,000 packets (0.00125 %), the other arm none"),
         "{text}"
     );
     both[1].verdict = LoadVerdict::Fail;
-    let text = answer(std::slice::from_ref(&one), &both, MARGIN).text;
+    let text = answer(std::slice::from_ref(&one), &both, &[], MARGIN).text;
     assert!(
         text.ends_with("failing the 0.1 % rule in 1 of 2 loads (20k candidate)"),
         "{text}"
     );
     both[1].verdict = LoadVerdict::Invalid;
-    let text = answer(std::slice::from_ref(&one), &both, MARGIN).text;
+    let text = answer(std::slice::from_ref(&one), &both, &[], MARGIN).text;
     assert!(
         text.ends_with("packet counts do not add up in 1 of 2 loads (20k candidate)"),
         "{text}"
     );
-    let text = answer(&[one], &[], MARGIN).text;
+    let text = answer(&[one], &[], &[], MARGIN).text;
     assert!(text.ends_with("packets were not counted"), "{text}");
 }
 
@@ -221,4 +231,57 @@ fn a_detectable_difference_inside_the_margin_is_said() {
         text.contains("with a smaller difference detected"),
         "{text}"
     );
+}
+
+/// A rate: more is better, and the words say so.
+#[test]
+fn a_rate_is_better_when_it_is_higher() {
+    let rate = |means, interval, verdict| {
+        let one = effect("20k", means, interval, verdict);
+        Comparison {
+            metric: Metric::UnitsPerSecond,
+            direction: Metric::UnitsPerSecond.direction(),
+            unit: Metric::UnitsPerSecond.unit().into(),
+            ..one
+        }
+    };
+    let better = rate(
+        [320_000.0, 371_000.0],
+        [15.1, 16.8],
+        Verdict::ImprovedWorthwhile,
+    );
+    let text = said(std::slice::from_ref(&better));
+    assert!(
+        text.starts_with("better: 16 % more units per second, far over the 3 % margin"),
+        "{text}"
+    );
+    assert!(statement(&better, MARGIN).contains("+15.9 % [+15.1 %, +16.8 %]"));
+    let worse = rate(
+        [320_000.0, 300_000.0],
+        [-6.9, -5.6],
+        Verdict::RegressedWorthwhile,
+    );
+    let text = said(&[worse]);
+    assert!(
+        text.starts_with("worse: 6.2 % fewer units per second, over the 3 % margin"),
+        "{text}"
+    );
+    // The same words on the other side are refused.
+    for (means, interval, verdict) in [
+        ([320_000.0, 371_000.0], [15.1, 16.8], Verdict::Regressed),
+        ([320_000.0, 300_000.0], [-6.9, -5.6], Verdict::Improved),
+        (
+            [320_000.0, 325_000.0],
+            [1.0, 2.2],
+            Verdict::ImprovedWorthwhile,
+        ),
+    ] {
+        assert_eq!(
+            of(&[rate(means, interval, verdict)]).word,
+            "invalid",
+            "{verdict:?}"
+        );
+    }
+    let same = rate([320_000.0, 320_900.0], [-0.6, 1.1], Verdict::Equivalent);
+    assert!(said(&[same]).starts_with("same: units per second within 3 %"));
 }

@@ -32,6 +32,26 @@ fn report_of_same_arms() {
 }
 
 #[test]
+fn report_of_a_file() {
+    insta::assert_snapshot!(markdown::report(&fixture::file()));
+}
+
+#[test]
+fn report_of_outside_programs() {
+    insta::assert_snapshot!(markdown::report(&fixture::outside()));
+}
+
+#[test]
+fn tables_of_a_file() {
+    insta::assert_snapshot!(tables(&fixture::file()));
+}
+
+#[test]
+fn tables_of_outside_programs() {
+    insta::assert_snapshot!(tables(&fixture::outside()));
+}
+
+#[test]
 fn demo_tables() {
     insta::assert_snapshot!(tables(&fixture::demo()));
 }

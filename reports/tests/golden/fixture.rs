@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use wiretrial_contract::analysis::{
-    ANALYSIS_SCHEMA, Analysis, Answer, Check, Comparison, Conditions, EvidenceClass, Gate,
-    Interval, Limitation, Load, LoadVerdict, Verdict,
+    ANALYSIS_SCHEMA, Analysis, Answer, ArmIdentity, Check, Comparison, Conditions, EvidenceClass,
+    Gate, GateCase, Interval, Limitation, Load, LoadVerdict, PassWork, Verdict, WorkProof,
 };
 use wiretrial_contract::control::Isolation;
+use wiretrial_contract::identity::Identity;
 use wiretrial_contract::metric::Metric;
-use wiretrial_contract::plan::Arrangement;
+use wiretrial_contract::plan::{Arrangement, FailOn, Workload};
 use wiretrial_contract::record::{Flag, Share, Stage};
 use wiretrial_reports::answer::{answer, statement};
 use wiretrial_reports::screen::Session;
@@ -96,6 +97,8 @@ pub(crate) fn load(case: &str, arm: &str, pps: u32, accepted: u32) -> Load {
         accepted: accepted.into(),
         unique: accepted.into(),
         lost: 0,
+        lost_least: None,
+        ring_tail: None,
         loss_ratio: Some(0.0),
         loss_upper95: Some(bound),
         worst_upper95: Some(worst),
@@ -136,9 +139,11 @@ pub(crate) fn analysis(comparisons: Vec<Comparison>, loads: Vec<Load>) -> Analys
             name: "no_regression".into(),
             passed: true,
             reason: "no case shown worse by more than 3 %".into(),
+            cases: Vec::new(),
         }],
         comparisons,
         loads,
+        passes: Vec::new(),
         max_sustained: None,
         validity: vec![
             check("accepted = unique + lost", "1,680,000", "1,680,000 + 0"),
@@ -176,8 +181,271 @@ pub(crate) fn analysis(comparisons: Vec<Comparison>, loads: Vec<Load>) -> Analys
             pairs_voided: 0,
             sender_cpus: vec![0],
             receiver_cpu: Some(1),
+            workload: Workload::Live,
+            arms: Vec::new(),
+            fail_on: FailOn::RegressedWorthwhile,
+            require_conclusion: false,
         },
     };
+    analysis.gates[0].cases = in_cases(&analysis);
+    judge(&mut analysis);
+    analysis
+}
+
+/// The implicit gate in each case, as the judge has it.
+fn in_cases(analysis: &Analysis) -> Vec<GateCase> {
+    analysis
+        .comparisons
+        .iter()
+        .filter(|comparison| comparison.primary)
+        .map(|comparison| {
+            let (passed, reason) = match comparison.verdict {
+                Some(Verdict::RegressedWorthwhile) => (false, "worse by more than 3 %"),
+                Some(Verdict::Invalid | Verdict::NotComparable) => (false, "not judged"),
+                Some(Verdict::Inconclusive) => (true, "not decided (spans_no_difference)"),
+                _ => (true, "not shown worse"),
+            };
+            GateCase {
+                case: comparison.case.clone(),
+                passed,
+                reason: reason.into(),
+            }
+        })
+        .collect()
+}
+
+/// A comparison on another metric than the default.
+fn on(metric: Metric, comparison: Comparison) -> Comparison {
+    Comparison {
+        metric,
+        unit: metric.unit().into(),
+        direction: metric.direction(),
+        ..comparison
+    }
+}
+
+fn pass_work(case: &str, arm: &str, cpu_ns: f64, proof: WorkProof) -> PassWork {
+    PassWork {
+        case: case.into(),
+        arm: arm.into(),
+        passes: 120,
+        units: Some(1_000_000),
+        checksum: (proof == WorkProof::Checksum).then(|| "9f86d081884c7d659a2feaa0c55ad015".into()),
+        elapsed_ns: Some(cpu_ns * 1.02),
+        cpu_ns: Some(cpu_ns),
+        start_up_cpu_ns: Some(2_650_000.0),
+        start_up_share: Some(2_650_000.0 / cpu_ns),
+        left_processes: 0,
+        proof,
+    }
+}
+
+fn arm(name: &str, commit: &str, sha: &str, dirty: bool) -> ArmIdentity {
+    ArmIdentity {
+        arm: name.into(),
+        identity: Identity {
+            sha256: sha.repeat(16),
+            build_id: Some(sha.repeat(10)),
+            commit: Some(commit.repeat(10)),
+            dirty_sha256: dirty.then(|| "d1d2".repeat(16)),
+            compiler: Some("GCC: (Debian 14.2.0-19) 14.2.0".into()),
+            build: vec![
+                vec!["./configure".into(), "--prefix=../out".into()],
+                vec!["make".into(), "-j2".into()],
+            ],
+        },
+    }
+}
+
+/// Two revisions of an outside program that read a file: one case worse, one the same.
+pub(crate) fn file() -> Analysis {
+    let metric = Metric::ProcessCpuNsPerPacket;
+    let mut comparisons = Vec::new();
+    for (case, means, interval, verdict) in [
+        (
+            "mix",
+            [101.2, 109.4],
+            [7.2, 9.0],
+            Verdict::RegressedWorthwhile,
+        ),
+        ("dns", [88.1, 88.3], [-0.6, 1.1], Verdict::Equivalent),
+    ] {
+        let primary = on(metric, effect(case, means, interval, verdict));
+        let elapsed = information(&primary, Metric::ElapsedNsPerUnit, means.map(|m| m * 1.03));
+        let rate = information(
+            &primary,
+            Metric::UnitsPerSecond,
+            means.map(|m| 1e9 / (m * 1.03)),
+        );
+        let memory = information(&primary, Metric::PeakRssBytes, [4_194_304.0, 4_198_400.0]);
+        comparisons.extend([primary, elapsed, rate, memory]);
+    }
+    let mut analysis = analysis(comparisons, Vec::new());
+    analysis.campaign = "compare".into();
+    analysis.question = "Does this change cost more per packet?".into();
+    for case in ["mix", "dns"] {
+        for (arm, cpu) in [("baseline", 103_850_000.0), ("candidate", 112_050_000.0)] {
+            let proof = if case == "mix" {
+                WorkProof::Checksum
+            } else {
+                WorkProof::Units
+            };
+            analysis.passes.push(pass_work(case, arm, cpu, proof));
+        }
+    }
+    analysis.validity = vec![check("work done", "as told", "as given")];
+    analysis.limitations = vec![
+        limit("one_host", "one host"),
+        limit("one_input", "the same file again and again, from memory"),
+        limit("no_aa_floor", "this campaign has no A/A floor"),
+    ];
+    analysis.gates[0].passed = false;
+    analysis.gates[0].reason = "worse by more than 3 %: mix".into();
+    analysis.class = EvidenceClass::Exploratory;
+    analysis.class_reasons = vec!["uncommitted changes in candidate".into()];
+    let conditions = &mut analysis.conditions;
+    conditions.workload = Workload::File;
+    conditions.primary = metric;
+    conditions.sender_cpus = Vec::new();
+    conditions.sending = vec![
+        "mix: mix.pcap (1,000,000 packets, sha256 4be14be14be1) 10 times a trial, and its first \
+         100 packets for the start-up"
+            .into(),
+    ];
+    conditions.treatment = vec!["executable: sha256 4be14be14be1 -> 77aa77aa77aa".into()];
+    conditions.arms = vec![
+        arm("baseline", "3f9a", "4be1", false),
+        arm("candidate", "77aa", "77aa", true),
+    ];
+    judge(&mut analysis);
+    analysis
+}
+
+/// Two commands on their rate: one says nothing of its work, so that the gain is not held against the
+/// margin, and a declared gate fails.
+pub(crate) fn commands() -> Analysis {
+    let metric = Metric::UnitsPerSecond;
+    let mut one = on(
+        metric,
+        effect(
+            "all",
+            [320_000.0, 371_000.0],
+            [15.1, 16.8],
+            Verdict::Improved,
+        ),
+    );
+    one.reasons = vec!["work_unproven".into()];
+    one.flags = vec![Flag::WorkUnproven];
+    let mut analysis = analysis(vec![one], Vec::new());
+    analysis.campaign = "compare".into();
+    analysis.question = "Is B faster than A?".into();
+    analysis.passes = ["baseline", "candidate"]
+        .map(|arm| PassWork {
+            units: None,
+            start_up_cpu_ns: None,
+            start_up_share: None,
+            ..pass_work("all", arm, 31_000_000.0, WorkProof::None)
+        })
+        .to_vec();
+    analysis.validity = vec![check("work done", "not told in 1", "1 cases")];
+    analysis.limitations = vec![
+        limit("work_unproven", "a program does not say how much it did"),
+        limit("one_host", "one host"),
+    ];
+    let reason = "units-per-second at least 372,000 not shown: lower 95 % bound 370,177";
+    analysis.gates.push(Gate {
+        name: "floor".into(),
+        passed: false,
+        reason: format!("{reason} in case all"),
+        cases: vec![GateCase {
+            case: "all".into(),
+            passed: false,
+            reason: reason.into(),
+        }],
+    });
+    let conditions = &mut analysis.conditions;
+    conditions.workload = Workload::Command;
+    conditions.primary = metric;
+    conditions.sending = vec!["all: the command 10 times a trial".into()];
+    conditions.treatment = vec!["program: a -> b".into()];
+    judge(&mut analysis);
+    analysis
+}
+
+/// A file whose candidate did other work.
+pub(crate) fn wrong_work() -> Analysis {
+    let mut analysis = file();
+    for comparison in &mut analysis.comparisons {
+        if comparison.case == "mix" && comparison.primary {
+            comparison.verdict = Some(Verdict::Invalid);
+            comparison.reasons = vec!["wrong_result".into()];
+        }
+    }
+    analysis.passes[1].proof = WorkProof::Wrong;
+    analysis.passes[1].units = Some(999_999);
+    analysis.validity[0] = Check {
+        left: "mix candidate: 999,999 units a pass".into(),
+        right: "1,000,000 in the input".into(),
+        holds: false,
+        ..analysis.validity[0].clone()
+    };
+    analysis.gates[0].reason = "not judged: mix".into();
+    analysis.gates[0].cases = in_cases(&analysis);
+    judge(&mut analysis);
+    analysis
+}
+
+/// A program of the user's against another: one leaves a range of its loss open, the other says
+/// nothing at all in the second case.
+pub(crate) fn outside() -> Analysis {
+    let mut comparisons = vec![
+        effect("20k", [900.0, 952.0], [4.1, 7.4], Verdict::Regressed),
+        effect("50k", [870.0, 861.0], [-2.9, 0.9], Verdict::Inconclusive),
+    ];
+    comparisons[0].reasons = vec!["work_unproven".into()];
+    comparisons[0].flags = vec![Flag::WorkUnproven];
+    let mut all = [loads("20k", 20_000), loads("50k", 50_000)].concat();
+    for load in &mut all {
+        load.duplicate = None;
+        load.reordered = None;
+        load.foreign = None;
+        load.flags = vec![Flag::WorkUnproven];
+    }
+    all[0].ring_tail = Some(1_280);
+    all[0].flags = vec![Flag::RingTail];
+    all[1].lost_least = Some(12);
+    all[1].lost = 1_300;
+    all[1].unique -= 1_300;
+    all[1].rule_ok = None;
+    all[1].verdict = LoadVerdict::Inconclusive;
+    all[1].reasons = vec!["tail_unknown".into()];
+    all[3].lost_least = Some(0);
+    all[3].lost = all[3].accepted;
+    all[3].unique = 0;
+    all[3].loss_upper95 = Some(1.0);
+    all[3].worst_upper95 = Some(1.0);
+    all[3].rule_ok = None;
+    all[3].verdict = LoadVerdict::Inconclusive;
+    all[3].reasons = vec!["tail_unknown".into()];
+    let mut analysis = analysis(comparisons, all);
+    analysis.conditions.topology = "wire".into();
+    analysis.conditions.treatment = vec!["program: tcpdump -> dumpcap".into()];
+    analysis.conditions.arms = vec![
+        ArmIdentity {
+            arm: "baseline".into(),
+            identity: Identity {
+                sha256: "4be1".repeat(16),
+                ..Identity::default()
+            },
+        },
+        ArmIdentity {
+            arm: "candidate".into(),
+            identity: Identity {
+                sha256: "77aa".repeat(16),
+                ..Identity::default()
+            },
+        },
+    ];
     judge(&mut analysis);
     analysis
 }
@@ -185,7 +453,12 @@ pub(crate) fn analysis(comparisons: Vec<Comparison>, loads: Vec<Load>) -> Analys
 /// Fills the sentences in, as the judge does.
 pub(crate) fn judge(analysis: &mut Analysis) {
     let margin = analysis.conditions.margin;
-    analysis.answer = answer(&analysis.comparisons, &analysis.loads, margin);
+    analysis.answer = answer(
+        &analysis.comparisons,
+        &analysis.loads,
+        &analysis.passes,
+        margin,
+    );
     for comparison in &mut analysis.comparisons {
         comparison.statement = statement(comparison, margin);
     }

@@ -1,6 +1,7 @@
-//! Golden sentences, screens, Markdown and CSV over analyses that a judge could have written.
+//! Golden sentences, screens, Markdown, CSV and files for CI over analyses that a judge could have written.
 
 mod answers;
+mod ci;
 mod files;
 mod fixture;
 mod screens;

@@ -1,6 +1,6 @@
 //! Golden screens, and the limits on lines and columns.
 
-use wiretrial_contract::analysis::{Analysis, Verdict};
+use wiretrial_contract::analysis::{Analysis, PassWork, Verdict, WorkProof};
 use wiretrial_reports::screen::{Colour, LINES, WIDTH, screen};
 
 use crate::fixture;
@@ -18,6 +18,10 @@ fn campaigns() -> Vec<Analysis> {
         fixture::without_margin(),
         fixture::same_arms(),
         fixture::open(),
+        fixture::file(),
+        fixture::commands(),
+        fixture::wrong_work(),
+        fixture::outside(),
     ]
 }
 
@@ -54,6 +58,53 @@ fn same_arms() {
 #[test]
 fn open() {
     insta::assert_snapshot!(plain(&fixture::open()));
+}
+
+#[test]
+fn file() {
+    insta::assert_snapshot!(plain(&fixture::file()));
+}
+
+#[test]
+fn commands() {
+    insta::assert_snapshot!(plain(&fixture::commands()));
+}
+
+#[test]
+fn wrong_work() {
+    insta::assert_snapshot!(plain(&fixture::wrong_work()));
+}
+
+#[test]
+fn outside_programs() {
+    insta::assert_snapshot!(plain(&fixture::outside()));
+}
+
+/// Six cases of passes: two rows a case do not fit, and those with wrong work are kept.
+#[test]
+fn six_cases_of_passes_fit() {
+    let mut analysis = fixture::six();
+    let file = fixture::wrong_work();
+    analysis.conditions.workload = file.conditions.workload;
+    analysis.conditions.arms = file.conditions.arms;
+    analysis.loads.clear();
+    for comparison in &analysis.comparisons {
+        for work in &file.passes[2..4] {
+            analysis.passes.push(PassWork {
+                case: comparison.case.clone(),
+                ..work.clone()
+            });
+        }
+    }
+    analysis.passes[9].proof = WorkProof::Wrong;
+    fixture::judge(&mut analysis);
+    let text = plain(&analysis);
+    assert!(text.lines().count() <= LINES, "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= WIDTH),
+        "{text}"
+    );
+    assert!(text.contains(" wrong"), "{text}");
 }
 
 #[test]

@@ -81,6 +81,10 @@ pub enum Reason {
     ChangePoint,
     /// Rebuilding the same source in another layout moves the result by more than the margin.
     LayoutSensitive,
+    /// An arm does not say how much work it did.
+    WorkUnproven,
+    /// How many packets an arm lost is a range around the limit.
+    TailUnknown,
     /// Fewer pairs than an interval needs.
     TooFewPairs,
     /// No margin was declared, so nothing can be equivalent or worthwhile.
@@ -109,6 +113,8 @@ impl Reason {
             Self::OrderAdjustment => "order_adjustment",
             Self::ChangePoint => "change_point",
             Self::LayoutSensitive => "layout_sensitive",
+            Self::WorkUnproven => "work_unproven",
+            Self::TailUnknown => "tail_unknown",
             Self::TooFewPairs => "too_few_pairs",
             Self::NoMargin => "no_margin",
             Self::SpansNoDifference => "spans_no_difference",

@@ -1,0 +1,53 @@
+//! Every cost of every case in one table, each with what it leaves out.
+
+use wiretrial_contract::analysis::{Analysis, Comparison};
+
+use super::{Cell, Column, Table};
+use crate::answer::{change_decimals, mean_decimals};
+
+/// One row a case and metric in the order of the analysis: the primary metric first within a case.
+#[must_use]
+pub fn costs(analysis: &Analysis) -> Table {
+    Table {
+        name: "costs".into(),
+        title: "all costs".into(),
+        note: "the first of a case decides, the others are for information".into(),
+        columns: vec![
+            Column::left("case", "case"),
+            Column::left("metric", "metric"),
+            Column::left("unit", "unit"),
+            Column::right("baseline", "baseline"),
+            Column::right("candidate", "candidate"),
+            Column::right("change", "change").in_unit("percent"),
+            Column::interval("decision95", "95 % decision interval"),
+            Column::left("leaves_out", "leaves out"),
+        ],
+        rows: analysis.comparisons.iter().map(row).collect(),
+    }
+}
+
+fn row(comparison: &Comparison) -> Vec<Cell> {
+    let decimals = change_decimals(comparison);
+    let mean = |value: Option<f64>| {
+        value.map_or(Cell::Unknown, |value| Cell::Number {
+            value,
+            decimals: mean_decimals(comparison),
+        })
+    };
+    vec![
+        Cell::Text(comparison.case.clone()),
+        Cell::Text(comparison.metric.name().into()),
+        Cell::Text(comparison.unit.clone()),
+        mean(comparison.mean_baseline),
+        mean(comparison.mean_candidate),
+        comparison
+            .change
+            .map_or(Cell::Unknown, |change| Cell::Change { change, decimals }),
+        Cell::Interval {
+            lo: comparison.decision.lo95.map(|ratio| ratio - 1.0),
+            hi: comparison.decision.hi95.map(|ratio| ratio - 1.0),
+            decimals,
+        },
+        Cell::Text(comparison.metric.excludes().into()),
+    ]
+}
