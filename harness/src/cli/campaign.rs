@@ -98,7 +98,7 @@ pub(super) fn run(mut session: Session, output: &Output) -> Result<(), Failure> 
     };
     data(&printed(&analysis, &shown, output.format))?;
     if let Some(file) = &output.junit {
-        write(file, &junit::junit(&analysis))?;
+        write(file, &junit::document(&analysis))?;
     }
     if let Some(file) = &output.summary {
         write(file, &summary::summary(&analysis))?;
