@@ -83,7 +83,7 @@ impl Session {
         if let Some(out) = out {
             folder::refuse_existing(out)?;
         }
-        let mut opened = Opened::open(options)?;
+        let mut opened = Opened::open(options, &campaign)?;
         if file::identical_arms(&campaign) {
             return Err(Failure::usage(format!(
                 "baseline and candidate are the same binary (sha256 {}...) with the same settings: \
@@ -164,7 +164,7 @@ impl Session {
             named: options.named.clone(),
             interrupt: options.interrupt.clone(),
         };
-        let mut opened = Opened::open(options)?;
+        let mut opened = Opened::open(options, &plan.campaign)?;
         let programs =
             opened
                 .found
@@ -237,6 +237,7 @@ impl Session {
             placement: &rehearsal.placement,
             programs,
             interface: rehearsal.campaign.topology.kind.interface(),
+            receive_thread: opened.host.made().receive_thread,
             run_id: run_id ^ 1,
             seed: rehearsal.seed.0,
             began_ns: clock::monotonic_ns(),
@@ -290,6 +291,7 @@ impl Session {
             placement: &self.plan.placement,
             programs: &self.programs,
             interface: self.plan.campaign.topology.kind.interface(),
+            receive_thread: self.host.made().receive_thread,
             run_id: self.run_id,
             seed: self.plan.seed.0,
             began_ns: self.began_ns,
@@ -341,16 +343,24 @@ impl Session {
 }
 
 impl Opened {
-    fn open(options: &Options) -> Result<Self, Failure> {
+    fn open(options: &Options, campaign: &Campaign) -> Result<Self, Failure> {
         let found = executables::find(&options.named)?;
         let mut host = LocalHost::open(&HostSetting {
             executable: Path::new("/proc/self/exe"),
             receivers: &[&found.receiver],
             isolation: options.isolation,
+            topology: campaign.topology.kind,
+            receive_cpu: campaign.topology.receive_cpu,
             interrupt: options.interrupt.clone(),
         })?;
         let libpcap = host.libpcap_of(&found.receiver)?;
-        let class = class::of(host.facts(), libpcap.as_deref(), host.isolation(), None);
+        let nic = host.nic();
+        let class = class::of(
+            host.facts(),
+            libpcap.as_deref(),
+            host.isolation(),
+            nic.as_ref(),
+        );
         Ok(Self {
             host,
             found,
@@ -368,15 +378,12 @@ impl Opened {
             .max()
             .unwrap_or(1);
         let placement = choose_placement(&self.host.facts().cpus_allowed, senders);
-        if placement.receiver.is_some() && self.host.pin(&placement) {
+        let placement = if placement.receiver.is_some() && self.host.pin(&placement) {
             placement
         } else {
-            Placement {
-                senders: Vec::new(),
-                receiver: None,
-                steering: None,
-            }
-        }
+            Placement::default()
+        };
+        self.host.steered(placement)
     }
 
     fn check_ports(&self, campaign: &Campaign) -> Result<(), Failure> {

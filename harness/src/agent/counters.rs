@@ -63,9 +63,8 @@ fn devices(text: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
         .filter_map(|line| {
             let (name, columns) = line.split_once(':')?;
             let columns: Vec<&str> = columns.split_ascii_whitespace().collect();
-            let of = |(at, name): (usize, &str)| {
-                Some((name.to_owned(), columns.get(at)?.parse().ok()?))
-            };
+            let of =
+                |(at, name): (usize, &str)| Some((name.to_owned(), columns.get(at)?.parse().ok()?));
             Some((
                 name.trim().to_owned(),
                 COLUMNS.into_iter().filter_map(of).collect(),

@@ -99,7 +99,9 @@ impl Agent {
                 AgentAnswer::Sink
             }
             AgentAsk::Facts => AgentAnswer::Facts(self.facts.clone()),
-            AgentAsk::Counters => AgentAnswer::Counters(counters::read(&self.sinks, self.wire.as_ref())?),
+            AgentAsk::Counters => {
+                AgentAnswer::Counters(counters::read(&self.sinks, self.wire.as_ref())?)
+            }
             AgentAsk::Run { program, arguments } => {
                 let place = Place {
                     keep_rights: self.made.is_some_and(keeps_rights),

@@ -99,7 +99,8 @@ impl AsFd for Sender {
 }
 
 /// Why a wire is not made on the host's own interfaces.
-pub(crate) const NEEDS_PRIVATE: &str = "topology wire needs a private network; run as root, or with --isolation sandbox";
+pub(crate) const NEEDS_PRIVATE: &str =
+    "topology wire needs a private network; run as root, or with --isolation sandbox";
 
 /// How the sentence starts when user namespaces cannot be had.
 pub(crate) const RESTRICTED: &str = "user namespaces are restricted here";

@@ -108,7 +108,9 @@ impl Wire {
         let steered = self.packet_steering(receiver);
         drop(away);
         steered.map_err(|why| {
-            refusal(&format!("threaded NAPI: {threaded}; receive packet steering: {why}"))
+            refusal(&format!(
+                "threaded NAPI: {threaded}; receive packet steering: {why}"
+            ))
         })?;
         self.made.steering = Some(Steering::Rps);
         Ok(())
@@ -139,14 +141,30 @@ impl Wire {
     fn join(&self, poll: bool) -> Result<(), String> {
         let agent = std::process::id().to_string();
         self.there(&[
-            "link", "add", SENDER, "address", SENDER_MAC, "type", "veth", "peer", "name", RECEIVER,
-            "address", RECEIVER_MAC, "netns", &agent,
+            "link",
+            "add",
+            SENDER,
+            "address",
+            SENDER_MAC,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            RECEIVER,
+            "address",
+            RECEIVER_MAC,
+            "netns",
+            &agent,
         ])?;
         let offloads = |error| format!("cannot set the offloads of the wire: {error}");
         self.sender
             .within(|| ethtool::set_features(SENDER, &SENDER_FEATURES))?
             .map_err(offloads)?;
-        let gro = [("rx-gro", poll), ("rx-gro-list", false), ("rx-udp-gro-forwarding", false)];
+        let gro = [
+            ("rx-gro", poll),
+            ("rx-gro-list", false),
+            ("rx-udp-gro-forwarding", false),
+        ];
         ethtool::set_features(RECEIVER, &gro).map_err(offloads)?;
         self.here(&["link", "set", RECEIVER, "arp", "off", "up"])?;
         self.there(&["link", "set", SENDER, "arp", "off", "up"])?;
@@ -190,14 +208,21 @@ impl Wire {
             keep_rights: self.keep_rights,
             network: network.map(std::os::fd::AsFd::as_fd),
         };
-        let ran = programs::run("ip", arguments, place).map_err(|error| {
-            format!("topology wire needs ip(8) (package iproute2): {error}")
-        })?;
+        let ran = programs::run("ip", arguments, place)
+            .map_err(|error| format!("topology wire needs ip(8) (package iproute2): {error}"))?;
         if ran.status == Some(0) {
             return Ok(());
         }
-        let said = ran.stderr.lines().next().unwrap_or("no reason given").to_owned();
-        Err(format!("cannot make the wire: ip {}: {said}", arguments.join(" ")))
+        let said = ran
+            .stderr
+            .lines()
+            .next()
+            .unwrap_or("no reason given")
+            .to_owned();
+        Err(format!(
+            "cannot make the wire: ip {}: {said}",
+            arguments.join(" ")
+        ))
     }
 }
 
@@ -218,7 +243,15 @@ fn addresses(family: Family) -> (String, String) {
 
 fn neighbour<'a>(address: &'a str, mac: &'a str, interface: &'a str) -> [&'a str; 9] {
     [
-        "neighbour", "replace", address, "lladdr", mac, "nud", "permanent", "dev", interface,
+        "neighbour",
+        "replace",
+        address,
+        "lladdr",
+        mac,
+        "nud",
+        "permanent",
+        "dev",
+        interface,
     ]
 }
 

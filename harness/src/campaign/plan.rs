@@ -161,6 +161,7 @@ mod tests {
                 senders: vec![0],
                 receiver: Some(1),
                 steering: None,
+                receive_thread: None,
             },
         }
     }

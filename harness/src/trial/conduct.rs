@@ -403,7 +403,7 @@ impl<'a> Run<'a> {
     fn generator_prepare(&self) -> GeneratorPrepare {
         let traffic = &self.setting.live(self.job).traffic;
         GeneratorPrepare {
-            receive_thread: None,
+            receive_thread: self.setting.receive_thread,
             groups: self.groups.clone(),
             rate_pps: traffic.rate_pps,
             frame_size: traffic.frame_size,

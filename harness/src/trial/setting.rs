@@ -20,6 +20,8 @@ pub struct Setting<'a> {
     pub programs: &'a Programs,
     /// Interface to capture on.
     pub interface: &'a str,
+    /// The kernel thread that receives, where there is one.
+    pub receive_thread: Option<u32>,
     /// Random for this session of running.
     pub run_id: u64,
     /// Seed of the campaign.

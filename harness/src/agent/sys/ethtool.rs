@@ -33,7 +33,9 @@ pub(in crate::agent) fn set_features(interface: &str, wanted: &[(&str, bool)]) -
     match call(interface, &mut words)? {
         0 => Ok(()),
         // ETHTOOL_F_UNSUPPORTED, _WISH and _COMPAT: something stayed as it was.
-        flags => Err(unsupported(&format!("a feature stays as it is (flags {flags:#x})"))),
+        flags => Err(unsupported(&format!(
+            "a feature stays as it is (flags {flags:#x})"
+        ))),
     }
 }
 
@@ -47,7 +49,10 @@ fn names(interface: &str) -> io::Result<Vec<String>> {
     call(interface, &mut words)?;
     let name = |string: &[u32]| {
         let bytes: Vec<u8> = string.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        let end = bytes
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     };
     Ok(words[3..].chunks(STRING_WORDS).map(name).collect())
@@ -97,7 +102,12 @@ mod tests {
     #[test]
     fn bits_stand_where_the_names_do() {
         let names: Vec<String> = (0..40).map(|bit| format!("f{bit}")).collect();
-        let wanted = [("f1", true), ("f31", false), ("f33", true), ("unknown", false)];
+        let wanted = [
+            ("f1", true),
+            ("f31", false),
+            ("f33", true),
+            ("unknown", false),
+        ];
         assert_eq!(
             masks(&names, &wanted).unwrap(),
             [1 << 31 | 1 << 1, 1 << 1, 1 << 1, 1 << 1]
