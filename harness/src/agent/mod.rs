@@ -9,6 +9,7 @@ mod counters;
 mod facts;
 mod identity;
 mod namespaces;
+mod nursery;
 mod programs;
 mod proof;
 mod sink;

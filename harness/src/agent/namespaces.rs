@@ -107,7 +107,7 @@ pub(crate) const RESTRICTED: &str = "user namespaces are restricted here";
 
 /// /sys/class/net shows the network namespace of whoever mounted it, so a new network namespace
 /// needs a new mount, and the mount must not spread to the host.
-fn own_mounts() -> Result<(), String> {
+pub(super) fn own_mounts() -> Result<(), String> {
     let no_path: Option<&str> = None;
     mount(
         no_path,

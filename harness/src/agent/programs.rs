@@ -60,6 +60,20 @@ pub(super) fn run(program: &str, arguments: &[String], place: Place<'_>) -> Resu
     ran.map_err(|error| format!("{program}: {error}"))
 }
 
+/// The same for a program that must end with status 0.
+///
+/// # Errors
+///
+/// As [`run`], and the first line of its complaints.
+pub(super) fn succeed(program: &str, arguments: &[String], place: Place<'_>) -> Result<(), String> {
+    let ran = run(program, arguments, place)?;
+    if ran.status == Some(0) {
+        return Ok(());
+    }
+    let said = ran.stderr.lines().next().unwrap_or("it gave no reason");
+    Err(format!("{program} {}: {said}", arguments.join(" ")))
+}
+
 #[allow(unsafe_code, reason = "the closure runs between fork and exec")]
 fn start(mut command: Command, place: Place<'_>) -> io::Result<Child> {
     let network = place.network.map(|network| network.as_raw_fd());

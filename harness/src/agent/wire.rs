@@ -5,12 +5,14 @@
 //! resolution IPv6 joins no solicited-node group and asks for no router, so no frame is ever sent
 //! that somebody did not ask for.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use wiretrial_contract::control::{Made, ReceiveCpu, Steering, TopologyKind};
 use wiretrial_contract::units::Family;
 
 use super::namespaces::Sender;
+use super::nursery::Nursery;
 use super::programs::{self, Place};
 use super::proof;
 use super::steering;
@@ -27,6 +29,21 @@ const SENDER: &str = match TopologyKind::Wire.sender_interface() {
 const RECEIVER_MAC: &str = "02:57:54:00:00:02";
 const SENDER_MAC: &str = "02:57:54:00:00:01";
 
+/// The pair, as `ip` makes it.
+const PAIR: [&str; 12] = [
+    "link",
+    "add",
+    SENDER,
+    "address",
+    SENDER_MAC,
+    "type",
+    "veth",
+    "peer",
+    "name",
+    RECEIVER,
+    "address",
+    RECEIVER_MAC,
+];
 /// Segmentation offloads of the sending end: with any of TCP's on, veth does not poll for the frames
 /// of a plain socket (drivers/net/veth.c, `veth_skb_is_eligible_for_gro`); with UDP's, taps would see
 /// one frame for many datagrams.
@@ -73,7 +90,8 @@ impl Wire {
         wire.sender.within(quiet_ipv6)?;
         match receive_cpu {
             ReceiveCpu::Sender => {
-                wire.join(false)?;
+                wire.add()?;
+                wire.set_up(false)?;
                 proof::arrives(&wire.sender)?;
             }
             ReceiveCpu::Separate => wire.separate(cpus)?,
@@ -119,8 +137,14 @@ impl Wire {
     /// The kernel thread that polls the receiver's end, proven by what it did.
     fn threaded_napi(&self, cpu: u32) -> Result<u32, String> {
         let before = steering::threads();
-        self.join(true)?;
-        steering::start_thread(Path::new("/sys/class/net"))?;
+        self.add()?;
+        self.set_up(true)?;
+        if let Err(refused) = steering::start_thread(Path::new("/sys/class/net")) {
+            self.cut();
+            self.add_threaded()
+                .map_err(|why| format!("{refused}, and {why}"))?;
+            self.set_up(true)?;
+        }
         let new = steering::new_threads(&before)?;
         let thread = proof::by_threads(&self.sender, &new)?;
         // Only root may; the harness reads back where it runs.
@@ -132,30 +156,34 @@ impl Wire {
         // Only the real root may change a queue that is there; the default of queues to come is the
         // namespace's own.
         steering::set_default_mask(cpu)?;
-        self.join(false)?;
+        self.add()?;
+        self.set_up(false)?;
         proof::by_steering(&self.sender, cpu)
     }
 
-    /// Makes the pair and sets it up. With `poll` the receiver's end has a NAPI instance: veth makes
-    /// one for `gro on` (drivers/net/veth.c, `veth_set_features`).
-    fn join(&self, poll: bool) -> Result<(), String> {
+    /// Makes the pair, an end in each namespace.
+    fn add(&self) -> Result<(), String> {
         let agent = std::process::id().to_string();
-        self.there(&[
-            "link",
-            "add",
-            SENDER,
-            "address",
-            SENDER_MAC,
-            "type",
-            "veth",
-            "peer",
-            "name",
-            RECEIVER,
-            "address",
-            RECEIVER_MAC,
-            "netns",
-            &agent,
-        ])?;
+        let mut words = PAIR.to_vec();
+        words.extend(["netns", &agent]);
+        self.there(&words)
+    }
+
+    /// The same with a thread that polls the receiver's end, where this process may not ask for one.
+    fn add_threaded(&self) -> Result<(), String> {
+        let nursery = Nursery::open(&owned(&PAIR))?;
+        let agent = std::process::id().to_string();
+        let bring = |interface: &str| {
+            let words = owned(&["link", "set", interface, "netns", &agent]);
+            self.ip(Some(nursery.as_fd()), &words)
+        };
+        bring(RECEIVER)?;
+        self.sender.within(|| bring(SENDER))?
+    }
+
+    /// Sets the pair up. With `poll` the receiver's end has a NAPI instance: veth makes one for `gro
+    /// on` (drivers/net/veth.c, `veth_set_features`).
+    fn set_up(&self, poll: bool) -> Result<(), String> {
         let offloads = |error| format!("cannot set the offloads of the wire: {error}");
         self.sender
             .within(|| ethtool::set_features(SENDER, &SENDER_FEATURES))?
@@ -183,7 +211,7 @@ impl Wire {
                 words.into_iter().chain(checked).map(String::from).collect()
             };
             self.ip(None, &add(&receiver, RECEIVER))?;
-            self.ip(Some(&self.sender), &add(&sender, SENDER))?;
+            self.ip(Some(self.sender.as_fd()), &add(&sender, SENDER))?;
             self.here(&neighbour(&sender, SENDER_MAC, RECEIVER))?;
             self.there(&neighbour(&receiver, RECEIVER_MAC, SENDER))?;
         }
@@ -200,29 +228,17 @@ impl Wire {
     }
 
     fn there(&self, words: &[&str]) -> Result<(), String> {
-        self.ip(Some(&self.sender), &owned(words))
+        self.ip(Some(self.sender.as_fd()), &owned(words))
     }
 
-    fn ip(&self, network: Option<&Sender>, arguments: &[String]) -> Result<(), String> {
+    fn ip(&self, network: Option<BorrowedFd<'_>>, arguments: &[String]) -> Result<(), String> {
         let place = Place {
             keep_rights: self.keep_rights,
-            network: network.map(std::os::fd::AsFd::as_fd),
+            network,
         };
-        let ran = programs::run("ip", arguments, place)
-            .map_err(|error| format!("topology wire needs ip(8) (package iproute2): {error}"))?;
-        if ran.status == Some(0) {
-            return Ok(());
-        }
-        let said = ran
-            .stderr
-            .lines()
-            .next()
-            .unwrap_or("no reason given")
-            .to_owned();
-        Err(format!(
-            "cannot make the wire: ip {}: {said}",
-            arguments.join(" ")
-        ))
+        programs::succeed("ip", arguments, place).map_err(|error| {
+            format!("cannot make the wire, which takes ip(8) of package iproute2: {error}")
+        })
     }
 }
 
