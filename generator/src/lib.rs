@@ -9,6 +9,7 @@
 //! [`target`] hold here, whoever starts it.
 
 pub mod cli;
+pub mod edges;
 pub mod event;
 pub mod limits;
 pub mod pacer;

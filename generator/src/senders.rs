@@ -10,6 +10,7 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::report::{GeneratorReport, GroupTally};
 use wiretrial_contract::stamp::Class;
 
+use crate::edges::{BusyTime, Edges, Schedstat};
 use crate::event::Event;
 use crate::limits;
 use crate::schedule::{Numbers, Schedule};
@@ -46,7 +47,13 @@ impl Senders {
         let schedule = Schedule::new(&prepare)?;
         let sockets = Sockets::open(&prepare)?;
         let payload = limits::payload(&prepare, limits::family(&prepare.groups[0]))?;
+        // A thread that cannot be seen, as from another pid namespace, is none.
+        let thread = prepare
+            .receive_thread
+            .and_then(|pid| Schedstat::of(pid).ok());
+        let thread = thread.map(|thread| Box::new(thread) as Box<dyn BusyTime>);
         let shared = Arc::new(Shared {
+            edges: Edges::new(&schedule, thread),
             schedule,
             sockets,
             identities: prepare
@@ -156,7 +163,11 @@ impl Senders {
             .zip(&self.probe_counts)
             .enumerate()
             .map(|(at, (group, probes))| {
-                tally::group(&self.shared.schedule, at, &group.name, probes, &tallies)
+                let schedule = &self.shared.schedule;
+                GroupTally {
+                    receive_cpu_ns: self.shared.edges.of_group(schedule, at),
+                    ..tally::group(schedule, at, &group.name, probes, &tallies)
+                }
             })
             .collect();
         let cpu_ns = tallies.iter().map(|t| t.process_cpu_ns).max();

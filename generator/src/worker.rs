@@ -11,6 +11,7 @@ use wiretrial_contract::clock;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::stamp::Identity;
 
+use crate::edges::{self, Edges};
 use crate::pacer::Pacer;
 use crate::schedule::{Call, Numbers, Schedule};
 use crate::send::batch::{Batch, Datagrams};
@@ -32,6 +33,8 @@ pub struct Shared {
     pub schedule: Schedule,
     /// Where it goes.
     pub sockets: Sockets,
+    /// What the receiving thread did between slices.
+    pub edges: Edges,
     /// Identity of each group's datagrams.
     pub identities: Vec<Identity>,
     /// Whether senders share a CPU: then one that waits must let the others run.
@@ -74,15 +77,25 @@ impl Worker {
         let switches = involuntary_switches();
         let woken_ns = clock::monotonic_ns();
         let mut now_ns = woken_ns;
+        let mut slice = None;
         for call in shared.schedule.calls(self.sender) {
             let due_ns = start_ns + call.due_ns;
             let begin_ns = self.pacer.next(due_ns, call.count, now_ns);
+            let enters = slice.replace(call.slice) != Some(call.slice);
+            let reads = enters && shared.edges.wanted(call.slice);
+            if reads && !self.read_ahead(call.slice, begin_ns) {
+                break;
+            }
             let Some(at_ns) = self.wait(begin_ns) else {
                 break;
             };
             self.pacer.began(due_ns, at_ns);
             self.tally.began(&shared.schedule, &call, at_ns);
             now_ns = self.send(&call, start_ns, at_ns);
+            if reads {
+                // Unless there was time before the call.
+                shared.edges.entered(call.slice);
+            }
         }
         self.tally.elapsed_ns = clock::monotonic_ns() - woken_ns;
         self.tally.process_cpu_ns = clock::process_cpu_ns();
@@ -91,7 +104,21 @@ impl Worker {
         self.tally.involuntary_switches = involuntary_switches()
             .zip(switches)
             .map(|(after, before)| after.saturating_sub(before));
+        shared.edges.left();
         self.tally
+    }
+
+    /// Reads at the start of `slice`, shortly before its first call begins at `begin_ns`, if there is
+    /// time; `false` when told to stop.
+    fn read_ahead(&mut self, slice: usize, begin_ns: u64) -> bool {
+        let read_ns = begin_ns.saturating_sub(edges::LEAD_NS);
+        let Some(at_ns) = self.wait(read_ns) else {
+            return false;
+        };
+        if at_ns < read_ns + edges::LEAD_NS / 2 {
+            self.shared.edges.entered(slice);
+        }
+        true
     }
 
     /// Waits for `begin_ns`; the clock then, or `None` when told to stop.

@@ -49,6 +49,7 @@ fn plan(set: &[&str]) -> Plan {
         isolation: Isolation::Sandbox,
         placement: Placement {
             steering: None,
+            receive_thread: None,
             senders: vec![0],
             receiver: Some(1),
         },

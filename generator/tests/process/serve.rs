@@ -153,6 +153,54 @@ fn interleaved_groups_keep_their_slices_apart() {
     assert_eq!(report.groups[2].name, GroupName::Control);
 }
 
+/// The generator itself stands for the thread: it is busy while it sends.
+#[test]
+fn the_busy_time_of_a_thread_is_shared_out_over_the_groups() {
+    let sinks = [sink(), sink()];
+    let slices = |first: u64| {
+        let counted = (0..3).map(|at| slice(20 + first + 40 * at, 40, Class::Counted));
+        counted.collect::<Vec<_>>()
+    };
+    let ask = |watch: bool| {
+        let mut groups = vec![
+            group(1, &sinks[0], 2, slices(0)),
+            group(2, &sinks[1], 2, slices(20)),
+        ];
+        groups[0].slices.insert(0, slice(0, 40, Class::WarmUp));
+        let mut generator = Generator::start();
+        let own = u32::try_from(generator.pid().as_raw()).unwrap();
+        generator.prepared(GeneratorPrepare {
+            receive_thread: watch.then_some(own),
+            senders: 2,
+            ..prepare(groups, 2_000)
+        });
+        generator.say(&ToChild::Go);
+        let report = generator.reported();
+        assert!(report.groups.iter().all(|group| group.accepted == 120));
+        [0, 1].map(|at| report.groups[at].receive_cpu_ns)
+    };
+    assert_eq!(ask(false), [None, None]);
+    // The main thread sleeps while others send, so its time may stand still, yet it is known.
+    assert!(ask(true).iter().all(Option::is_some));
+}
+
+#[test]
+fn a_thread_that_cannot_be_seen_is_no_number() {
+    let sink = sink();
+    let asked = GeneratorPrepare {
+        receive_thread: Some(u32::MAX),
+        ..prepare(
+            vec![group(1, &sink, 1, vec![slice(0, 20, Class::Counted)])],
+            2_000,
+        )
+    };
+    let mut generator = Generator::start();
+    generator.prepared(asked);
+    generator.say(&ToChild::Go);
+    let tally = generator.reported().groups.remove(0);
+    assert_eq!((tally.accepted, tally.receive_cpu_ns), (20, None));
+}
+
 #[test]
 fn a_port_that_nobody_holds_refuses_and_is_not_counted_as_accepted() {
     let closed = sink();
@@ -300,7 +348,7 @@ fn lines_that_are_no_messages_are_refused() {
     for (bytes, part) in [
         (&two_mebibytes[..], "longer than 1048576 bytes"),
         (b"hello?\n", "not a message: \"hello?\""),
-        (b"{\"v\":2,\"type\":\"go\"}\n", "protocol version 2"),
+        (b"{\"v\":99,\"type\":\"go\"}\n", "protocol version 99"),
         (
             b"{\"v\":1,\"type\":\"dance\"}\n",
             "unexpected message \"dance\"",

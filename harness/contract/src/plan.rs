@@ -516,7 +516,7 @@ impl From<Seed> for String {
 }
 
 /// Which CPUs the processes are pinned to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Placement {
     /// Senders, in turn; empty when unpinned.
     pub senders: Vec<u32>,
@@ -525,6 +525,10 @@ pub struct Placement {
     /// How the kernel's receive work is kept off the senders' CPUs; `None` when it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steering: Option<Steering>,
+    /// CPU that the kernel thread which receives is kept on; `None` when there is no such thread or
+    /// the kernel does not let this user keep it anywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_thread: Option<u32>,
 }
 
 /// Constants of the decision rule, so that a third party needs nothing else.

@@ -8,17 +8,28 @@ use std::path::Path;
 use wiretrial_contract::clock;
 use wiretrial_contract::record::HostCounters;
 
+use super::proof::Ran;
 use super::sink::Sink;
+use super::wire::Wire;
 
 /// The counters now. `/proc/thread-self/net` and not `/proc/net`: the latter follows the main
 /// thread.
-pub(super) fn read(sinks: &[Sink]) -> HostCounters {
+///
+/// # Errors
+///
+/// The sender's namespace cannot be entered.
+pub(super) fn read(sinks: &[Sink], wire: Option<&Wire>) -> Result<HostCounters, String> {
     let proc = |name: &str| {
         fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
     };
     let mut udp = snmp(&proc("snmp"));
     udp.extend(snmp6(&proc("snmp6")));
-    HostCounters {
+    let sender_links = match wire {
+        // This process's /sys shows the receiver's interfaces.
+        Some(wire) => devices(&wire.sender().within(|| proc("dev"))?),
+        None => BTreeMap::new(),
+    };
+    Ok(HostCounters {
         at_ns: clock::monotonic_ns(),
         links: links(Path::new("/sys/class/net")),
         softnet: softnet(&proc("softnet_stat")),
@@ -28,9 +39,38 @@ pub(super) fn read(sinks: &[Sink]) -> HostCounters {
             .map(Sink::dropped)
             .reduce(|sum, next| Some(sum? + next?))
             .flatten(),
-        sender_links: BTreeMap::new(),
-        receive_thread_ns: None,
-    }
+        sender_links,
+        receive_thread_ns: wire
+            .and_then(|wire| wire.made().receive_thread)
+            .and_then(Ran::read)
+            .map(|ran| ran.on_cpu_ns),
+    })
+}
+
+/// The table of /proc/net/dev with the names that /sys gives. Its other columns are sums of several
+/// of those (net/core/net-procfs.c, `dev_seq_printf_stats`).
+fn devices(text: &str) -> BTreeMap<String, BTreeMap<String, u64>> {
+    const COLUMNS: [(usize, &str); 7] = [
+        (0, "rx_bytes"),
+        (1, "rx_packets"),
+        (2, "rx_errors"),
+        (8, "tx_bytes"),
+        (9, "tx_packets"),
+        (10, "tx_errors"),
+        (11, "tx_dropped"),
+    ];
+    text.lines()
+        .filter_map(|line| {
+            let (name, columns) = line.split_once(':')?;
+            let columns: Vec<&str> = columns.split_ascii_whitespace().collect();
+            let of =
+                |(at, name): (usize, &str)| Some((name.to_owned(), columns.get(at)?.parse().ok()?));
+            Some((
+                name.trim().to_owned(),
+                COLUMNS.into_iter().filter_map(of).collect(),
+            ))
+        })
+        .collect()
 }
 
 fn links(class: &Path) -> BTreeMap<String, BTreeMap<String, u64>> {
@@ -133,6 +173,24 @@ mod tests {
 
     #[test]
     fn without_a_sink_its_drops_are_unknown() {
-        assert_eq!(read(&[]).sink_dropped, None);
+        assert_eq!(read(&[], None).unwrap().sink_dropped, None);
+    }
+
+    #[test]
+    fn devices_have_the_names_of_their_statistics() {
+        let devices = devices(
+            "Inter-|   Receive                            |  Transmit\n \
+             face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop \
+             fifo colls carrier compressed\n    \
+             lo:       0       0    0    0    0     0          0         0        0       0    0    \
+             0    0     0       0          0\n  \
+             wts0:   11200     200    1    2    3     0          0         0     1296      12    4    \
+             5    6     0       0          0\n",
+        );
+        assert_eq!(devices.keys().collect::<Vec<_>>(), ["lo", "wts0"]);
+        let wts0 = &devices["wts0"];
+        assert_eq!((wts0["rx_packets"], wts0["tx_packets"]), (200, 12));
+        assert_eq!((wts0["tx_errors"], wts0["tx_dropped"]), (4, 5));
+        assert_eq!(wts0.get("rx_dropped"), None);
     }
 }

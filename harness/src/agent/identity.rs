@@ -38,6 +38,20 @@ fn unshare_as_user(flags: CloneFlags) -> Result<(), Errno> {
     write("/proc/self/gid_map", &format!("{group} {group} 1\n"))
 }
 
+/// Moves this process, which has a single thread, into new namespaces of which `flags` includes the
+/// one of users, where it is user and group 0.
+///
+/// # Errors
+///
+/// As [`unshare_mapped`].
+pub(super) fn unshare_as_zero(flags: CloneFlags) -> Result<(), Errno> {
+    let (user, group) = (geteuid(), getegid());
+    unshare(flags)?;
+    write("/proc/self/setgroups", "deny")?;
+    write("/proc/self/uid_map", &format!("0 {user} 1\n"))?;
+    write("/proc/self/gid_map", &format!("0 {group} 1\n"))
+}
+
 /// Mapping other ids takes `CAP_SETUID` in the namespace around the new one, so a helper that
 /// stays there writes the maps.
 fn unshare_as_root(flags: CloneFlags) -> Result<(), Errno> {

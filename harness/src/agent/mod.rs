@@ -9,9 +9,13 @@ mod counters;
 mod facts;
 mod identity;
 mod namespaces;
+mod nursery;
 mod programs;
+mod proof;
 mod sink;
+mod steering;
 pub(crate) mod sys;
+mod wire;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -20,15 +24,17 @@ use nix::unistd::geteuid;
 
 use wiretrial_contract::control::{
     AgentAnswer, AgentAsk, AgentReply, AgentRequest, ChildError, Hello, Isolation, MAX_LINE, Made,
-    MakeTopology, PROTOCOL_RANGE, Reader, Role, TopologyKind, send,
+    MakeTopology, PROTOCOL_RANGE, Reader, Role, send,
 };
 use wiretrial_contract::record::HostFacts;
 use wiretrial_contract::{digest, exit};
 
 pub(crate) use facts::allowed_cpus;
-pub(crate) use namespaces::RESTRICTED;
+pub(crate) use namespaces::{NEEDS_PRIVATE, RESTRICTED};
 
+use programs::Place;
 use sink::Sink;
+use wire::Wire;
 
 /// Speaks the line protocol on standard input and output until the input ends.
 ///
@@ -45,6 +51,7 @@ fn converse(out: &mut impl Write) -> io::Result<u8> {
     let mut agent = Agent {
         facts: facts::read(),
         made: None,
+        wire: None,
         sinks: Vec::new(),
     };
     send(out, &reply(0, AgentAnswer::Hello(hello()?)))?;
@@ -74,6 +81,7 @@ fn converse(out: &mut impl Write) -> io::Result<u8> {
 struct Agent {
     facts: HostFacts,
     made: Option<Isolation>,
+    wire: Option<Wire>,
     sinks: Vec<Sink>,
 }
 
@@ -84,21 +92,7 @@ impl Agent {
             return Err("no namespaces are made yet; ask make first".into());
         }
         Ok(match ask {
-            AgentAsk::Make(MakeTopology {
-                topology: TopologyKind::Loopback,
-                isolation,
-                ..
-            }) => {
-                if let Some(made) = self.made {
-                    return Err(format!(
-                        "isolation {made} is made already; start another agent"
-                    ));
-                }
-                namespaces::make(isolation)?;
-                self.made = Some(isolation);
-                AgentAnswer::Made(Made::default())
-            }
-            AgentAsk::Make(_) => return Err("topology wire cannot be made yet".into()),
+            AgentAsk::Make(make) => AgentAnswer::Made(self.make(make)?),
             AgentAsk::Sink { address } => {
                 let sink = Sink::bind(address)
                     .map_err(|error| format!("cannot bind the sink to {address}: {error}"))?;
@@ -106,10 +100,15 @@ impl Agent {
                 AgentAnswer::Sink
             }
             AgentAsk::Facts => AgentAnswer::Facts(self.facts.clone()),
-            AgentAsk::Counters => AgentAnswer::Counters(counters::read(&self.sinks)),
+            AgentAsk::Counters => {
+                AgentAnswer::Counters(counters::read(&self.sinks, self.wire.as_ref())?)
+            }
             AgentAsk::Run { program, arguments } => {
-                let keep_rights = self.made == Some(Isolation::Sandbox) && !geteuid().is_root();
-                let ran = programs::run(&program, &arguments, keep_rights)?;
+                let place = Place {
+                    keep_rights: self.made.is_some_and(keeps_rights),
+                    network: None,
+                };
+                let ran = programs::run(&program, &arguments, place)?;
                 AgentAnswer::Ran {
                     status: ran.status,
                     stdout: ran.stdout,
@@ -119,6 +118,27 @@ impl Agent {
             AgentAsk::Bye => return Err("bye has no answer".into()),
         })
     }
+
+    fn make(&mut self, make: MakeTopology) -> Result<Made, String> {
+        if let Some(made) = self.made {
+            return Err(format!(
+                "isolation {made} is made already; start another agent"
+            ));
+        }
+        let sender = namespaces::make(make.isolation, make.topology)?;
+        let keep_rights = keeps_rights(make.isolation);
+        let cpus = &self.facts.cpus_allowed;
+        self.wire = sender
+            .map(|sender| Wire::make(sender, keep_rights, make.receive_cpu, cpus))
+            .transpose()?;
+        self.made = Some(make.isolation);
+        Ok(self.wire.as_ref().map(Wire::made).unwrap_or_default())
+    }
+}
+
+/// Whether programs that this process starts would lose the rights it has in its namespaces.
+fn keeps_rights(isolation: Isolation) -> bool {
+    isolation == Isolation::Sandbox && !geteuid().is_root()
 }
 
 /// The answer as a line; one that is too long for the protocol becomes an error.
@@ -156,12 +176,13 @@ fn hello() -> io::Result<Hello> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wiretrial_contract::control::ReceiveCpu;
+    use wiretrial_contract::control::{ReceiveCpu, TopologyKind};
 
     fn agent() -> Agent {
         Agent {
             facts: HostFacts::default(),
             made: None,
+            wire: None,
             sinks: Vec::new(),
         }
     }
@@ -179,6 +200,19 @@ mod tests {
             Ok(AgentAnswer::Made(Made::default()))
         );
         assert!(agent.answer(make).unwrap_err().contains("made already"));
+    }
+
+    #[test]
+    fn a_wire_is_never_made_on_the_host() {
+        let make = AgentAsk::Make(MakeTopology {
+            topology: TopologyKind::Wire,
+            receive_cpu: ReceiveCpu::Separate,
+            isolation: Isolation::None,
+        });
+        let mut agent = agent();
+        let error = agent.answer(make).unwrap_err();
+        assert!(error.contains("needs a private network"), "{error}");
+        assert_eq!(agent.made, None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! output.
 
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -32,14 +32,22 @@ pub(super) struct Ran {
     pub(super) stderr: String,
 }
 
-/// Runs `program` with `arguments`. With `keep_rights` it gets the network capabilities of this
-/// process although its user is not root.
+/// Where and with which rights a program runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place<'a> {
+    /// It gets the network capabilities of this process although its user is not root.
+    pub(super) keep_rights: bool,
+    /// Another network namespace to run in.
+    pub(super) network: Option<BorrowedFd<'a>>,
+}
+
+/// Runs `program` with `arguments`.
 ///
 /// # Errors
 ///
 /// One sentence: it is not one of [`PROGRAMS`], could not be started, ran too long or said too
 /// much. It is dead then.
-pub(super) fn run(program: &str, arguments: &[String], keep_rights: bool) -> Result<Ran, String> {
+pub(super) fn run(program: &str, arguments: &[String], place: Place<'_>) -> Result<Ran, String> {
     if !PROGRAMS.contains(&program) {
         return Err(format!(
             "program \"{program}\" is not one an agent runs; those are {}",
@@ -48,12 +56,27 @@ pub(super) fn run(program: &str, arguments: &[String], keep_rights: bool) -> Res
     }
     let mut command = Command::new(program);
     command.args(arguments).env("PATH", PATH);
-    let ran = start(command, keep_rights).and_then(collect);
+    let ran = start(command, place).and_then(collect);
     ran.map_err(|error| format!("{program}: {error}"))
 }
 
+/// The same for a program that must end with status 0.
+///
+/// # Errors
+///
+/// As [`run`], and the first line of its complaints.
+pub(super) fn succeed(program: &str, arguments: &[String], place: Place<'_>) -> Result<(), String> {
+    let ran = run(program, arguments, place)?;
+    if ran.status == Some(0) {
+        return Ok(());
+    }
+    let said = ran.stderr.lines().next().unwrap_or("it gave no reason");
+    Err(format!("{program} {}: {said}", arguments.join(" ")))
+}
+
 #[allow(unsafe_code, reason = "the closure runs between fork and exec")]
-fn start(mut command: Command, keep_rights: bool) -> io::Result<Child> {
+fn start(mut command: Command, place: Place<'_>) -> io::Result<Child> {
+    let network = place.network.map(|network| network.as_raw_fd());
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -64,7 +87,10 @@ fn start(mut command: Command, keep_rights: bool) -> io::Result<Child> {
             sys::die_with_parent()?;
             // The campaign's lock is one of the agent's descriptors.
             sys::close_on_exec();
-            if keep_rights {
+            if let Some(network) = network {
+                sys::enter_network(network)?;
+            }
+            if place.keep_rights {
                 sys::keep_network_rights()?;
             }
             Ok(())
@@ -161,14 +187,14 @@ mod tests {
     fn sh(script: &str) -> io::Result<Ran> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
-        start(command, false).and_then(collect)
+        start(command, Place::default()).and_then(collect)
     }
 
     #[test]
     fn only_the_listed_programs_run() {
-        let error = run("sh", &["-c".into(), "true".into()], false).unwrap_err();
+        let error = run("sh", &["-c".into(), "true".into()], Place::default()).unwrap_err();
         assert!(error.starts_with("program \"sh\" is not one"), "{error}");
-        assert!(run("/sbin/ip", &[], false).is_err());
+        assert!(run("/sbin/ip", &[], Place::default()).is_err());
     }
 
     #[test]

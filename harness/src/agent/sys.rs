@@ -4,6 +4,8 @@
     reason = "these calls take pointers to kernel structures, or run between fork and exec"
 )]
 
+pub(super) mod ethtool;
+
 use std::ffi::CString;
 use std::io;
 use std::mem;
@@ -36,6 +38,13 @@ pub(super) fn set_link_up(interface: &str) -> io::Result<()> {
     request.ifr_ifru.ifru_flags = flags | libc::c_short::try_from(libc::IFF_UP).unwrap_or(1);
     // SAFETY: the request lives through the call and is only read.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) })
+}
+
+/// Moves the calling process into the network namespace that `namespace` holds open (setns(2)).
+/// Async-signal-safe.
+pub(super) fn enter_network(namespace: RawFd) -> io::Result<()> {
+    // SAFETY: no pointers; a descriptor of something else gives EINVAL.
+    check(unsafe { libc::setns(namespace, libc::CLONE_NEWNET) })
 }
 
 /// Opens a packet socket and binds it to `interface`, which is what every capture does first

@@ -177,6 +177,7 @@ mod tests {
                 senders: vec![0],
                 receiver: Some(1),
                 steering: None,
+                receive_thread: None,
             },
         }
     }

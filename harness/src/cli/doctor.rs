@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use wiretrial_contract::control::Isolation;
+use wiretrial_contract::control::{Isolation, ReceiveCpu, Steering, TopologyKind};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::record::HostFacts;
 
@@ -56,10 +56,16 @@ pub(super) fn run(_: &Arguments) -> Result<(), Failure> {
                 Ok(()) => format!("isolation {name}: works"),
                 Err(failure) => format!("isolation {name}: {failure}"),
             }));
-            match open(&receiver, IsolationChoice::Auto, &interrupt) {
+            match open(&receiver, IsolationChoice::Auto, LOOPBACK, &interrupt) {
                 Err(failure) => findings.push(stops(&failure)),
                 Ok(mut host) => look(&mut host, &receiver, &mut lines, &mut findings)?,
             }
+            lines.push(wire(open(
+                &receiver,
+                IsolationChoice::Auto,
+                WIRE,
+                &interrupt,
+            ))?);
         }
     }
     findings.sort_by_key(|finding| finding.weight);
@@ -99,17 +105,35 @@ fn stops(failure: &Failure) -> Finding {
     }
 }
 
+const LOOPBACK: (TopologyKind, ReceiveCpu) = (TopologyKind::Loopback, ReceiveCpu::Sender);
+const WIRE: (TopologyKind, ReceiveCpu) = (TopologyKind::Wire, ReceiveCpu::Separate);
+
 fn open(
     receiver: &Path,
     isolation: IsolationChoice,
+    (topology, receive_cpu): (TopologyKind, ReceiveCpu),
     interrupt: &Interrupt,
 ) -> Result<LocalHost, Failure> {
     LocalHost::open(&Setting {
         executable: Path::new("/proc/self/exe"),
         receivers: &[receiver],
         isolation,
+        topology,
+        receive_cpu,
         interrupt: interrupt.clone(),
     })
+}
+
+/// Whether topology `wire` works, and how the receive work gets a CPU of its own there.
+fn wire(opened: Result<LocalHost, Failure>) -> Result<String, Failure> {
+    match opened {
+        Err(failure) if failure == Failure::interrupted() => Err(failure),
+        Err(failure) => Ok(format!("topology wire: {failure}")),
+        Ok(host) => Ok(format!(
+            "topology wire: works, receive CPU by {}",
+            host.made().steering.map_or("nothing", Steering::name)
+        )),
+    }
 }
 
 /// Each isolation and whether it works.
@@ -120,7 +144,7 @@ fn isolations(receiver: &Path, interrupt: &Interrupt) -> Result<Tried, Failure> 
     [Isolation::Sandbox, Isolation::Netns, Isolation::None]
         .into_iter()
         .map(|isolation| {
-            let result = open(receiver, isolation.into(), interrupt).map(drop);
+            let result = open(receiver, isolation.into(), LOOPBACK, interrupt).map(drop);
             match result {
                 Err(failure) if failure == Failure::interrupted() => Err(failure),
                 result => Ok((isolation.name(), result)),

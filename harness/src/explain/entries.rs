@@ -964,6 +964,22 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         Limit,
+        "virtual_wire",
+        "packets cross a pair of virtual interfaces: no card, driver or interrupt is measured",
+        "the judge, from the topology",
+        "topology wire joins two private network namespaces by veth, whose queue holds 256 frames",
+        "read differences between arms; loss in front of the ring says nothing of a real card",
+    ),
+    entry(
+        Limit,
+        "receive_thread_free",
+        "the kernel thread that receives was not kept on a CPU and may share the sender's",
+        "the harness, which reads back where the thread may run",
+        "only root may keep a kernel thread on a CPU",
+        "run as root; its CPU time is exact either way, and caches make it noisier",
+    ),
+    entry(
+        Limit,
         "one_host",
         "measured on one host: other CPUs, kernels and cards may order the arms differently",
         "the judge, from the environment",

@@ -182,6 +182,26 @@ impl Agent {
             .map(Some)
             .map_err(|error| Failure::host(format!("cannot open the agent's namespaces: {error}")))
     }
+
+    /// Where senders are: `namespaces`, unless the topology gave them a network of their own.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::host`]: it cannot be opened.
+    pub(super) fn sending(
+        &self,
+        namespaces: Option<&Namespaces>,
+        made: &Made,
+    ) -> Result<Option<Namespaces>, Failure> {
+        let other = |descriptor| Some(namespaces?.with_network(self.pid(), descriptor));
+        let sending = match made.sender_namespace {
+            Some(descriptor) => other(descriptor),
+            None => namespaces.map(Namespaces::try_clone),
+        };
+        sending
+            .transpose()
+            .map_err(|error| Failure::host(format!("cannot open the sender's namespace: {error}")))
+    }
 }
 
 impl Drop for Agent {

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use nix::unistd::geteuid;
 
-use wiretrial_contract::control::{Isolation, ReceiveCpu, TopologyKind};
+use wiretrial_contract::control::{Isolation, Made, ReceiveCpu, TopologyKind};
 use wiretrial_contract::failure::Failure;
 
 use super::agent::Agent;
 use super::interrupt::Interrupt;
 use super::lock::HostLock;
-use crate::agent::{RESTRICTED, sys};
+use crate::agent::{NEEDS_PRIVATE, RESTRICTED, sys};
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -33,6 +33,8 @@ pub enum IsolationChoice {
 pub(super) struct Resolved {
     pub(super) isolation: Isolation,
     pub(super) agent: Agent,
+    /// What the topology came to be.
+    pub(super) made: Made,
     /// What the user should know, each a sentence.
     pub(super) notes: Vec<String>,
 }
@@ -44,6 +46,10 @@ pub(super) struct Trial<'a> {
     pub(super) executable: &'a Path,
     /// The campaign's lock.
     pub(super) lock: &'a HostLock,
+    /// The topology to make.
+    pub(super) topology: TopologyKind,
+    /// Which CPU does the kernel's receive work there.
+    pub(super) receive_cpu: ReceiveCpu,
     /// Receivers whose file capabilities would give the right to capture on the host.
     pub(super) receivers: &'a [&'a Path],
     /// The flag.
@@ -72,7 +78,7 @@ impl Trial<'_> {
             IsolationChoice::Auto => Isolation::Sandbox,
         };
         let refused = match self.make(first) {
-            Ok(agent) => return Ok(resolved(first, agent)),
+            Ok(made) => return Ok(resolved(first, made)),
             Err(failure) if failure.code != wiretrial_contract::exit::HOST => return Err(failure),
             Err(failure) => explain(&failure.message),
         };
@@ -94,6 +100,9 @@ impl Trial<'_> {
     }
 
     fn on_the_host(&self) -> Result<Resolved, Failure> {
+        if self.topology == TopologyKind::Wire {
+            return Err(Failure::host(NEEDS_PRIVATE));
+        }
         let without: Vec<&&Path> = if sys::packet_socket("lo").is_ok() {
             Vec::new()
         } else {
@@ -111,17 +120,18 @@ impl Trial<'_> {
     }
 
     /// An agent of its own for each attempt: a failed one may be in half of its namespaces.
-    fn make(&self, isolation: Isolation) -> Result<Agent, Failure> {
+    fn make(&self, isolation: Isolation) -> Result<(Agent, Made), Failure> {
         let mut agent = Agent::start(self.executable, Some(self.lock), self.interrupt.clone())?;
-        agent.make(TopologyKind::Loopback, ReceiveCpu::Sender, isolation)?;
-        Ok(agent)
+        let made = agent.make(self.topology, self.receive_cpu, isolation)?;
+        Ok((agent, made))
     }
 }
 
-fn resolved(isolation: Isolation, agent: Agent) -> Resolved {
+fn resolved(isolation: Isolation, (agent, made): (Agent, Made)) -> Resolved {
     Resolved {
         isolation,
         agent,
+        made,
         notes: Vec::new(),
     }
 }

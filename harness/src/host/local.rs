@@ -8,22 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::unistd::geteuid;
+use nix::unistd::{Pid, geteuid};
 
 use wiretrial_contract::clock;
-use wiretrial_contract::control::{Isolation, Role};
+use wiretrial_contract::control::{Isolation, Made, ReceiveCpu, Role, Steering, TopologyKind};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Placement;
 use wiretrial_contract::record::{HostCounters, HostFacts, HostWindow};
 
 use super::agent::Agent;
 use super::child::LocalChild;
+use super::class::Nic;
 use super::interrupt::Interrupt;
 use super::isolation::{IsolationChoice, Resolved, Trial};
 use super::lock::HostLock;
 use super::namespaces::{Entry, Namespaces};
 use super::tasks::TaskTimes;
 use super::{Host, Launch, Process, placement, ports, quiet};
+use crate::agent::allowed_cpus;
 
 /// What a [`LocalHost`] is made from.
 #[derive(Debug)]
@@ -34,6 +36,10 @@ pub struct Setting<'a> {
     pub receivers: &'a [&'a Path],
     /// The isolation asked for.
     pub isolation: IsolationChoice,
+    /// The topology to make.
+    pub topology: TopologyKind,
+    /// Which CPU does the kernel's receive work there.
+    pub receive_cpu: ReceiveCpu,
     /// The flag that ends every wait.
     pub interrupt: Interrupt,
 }
@@ -44,9 +50,13 @@ pub struct Setting<'a> {
 pub struct LocalHost {
     agent: Agent,
     isolation: Isolation,
+    topology: TopologyKind,
+    made: Made,
     notes: Vec<String>,
     facts: HostFacts,
     namespaces: Option<Arc<Namespaces>>,
+    /// Those of senders.
+    sending: Option<Arc<Namespaces>>,
     interrupt: Interrupt,
     window: Option<Window>,
     _lock: HostLock,
@@ -61,30 +71,45 @@ struct Window {
 }
 
 impl LocalHost {
-    /// Locks the host, finds the isolation and starts the agent.
+    /// Locks the host, finds the isolation, starts the agent and has it make the topology.
     ///
     /// # Errors
     ///
-    /// [`Failure::host`]: another campaign holds the host, or the isolation cannot be had; or a
-    /// failure of the agent, or [`Failure::interrupted`].
+    /// [`Failure::host`]: another campaign holds the host, or the isolation or the topology cannot be
+    /// had; or a failure of the agent, or [`Failure::interrupted`].
     pub fn open(setting: &Setting<'_>) -> Result<Self, Failure> {
         let lock = HostLock::take()?;
         let trial = Trial {
             executable: setting.executable,
             lock: &lock,
+            topology: setting.topology,
+            receive_cpu: setting.receive_cpu,
             receivers: setting.receivers,
             interrupt: &setting.interrupt,
         };
         let Resolved {
             isolation,
             mut agent,
-            notes,
+            made,
+            mut notes,
         } = trial.resolve(setting.isolation)?;
+        if made.steering == Some(Steering::Rps) {
+            notes.push(
+                "wire: no kernel thread for the receive work can be had or seen here; receive packet \
+                 steering moves it, and its CPU time is not known: \
+                 --set design.primary=process-cpu-ns-per-packet"
+                    .into(),
+            );
+        }
+        let namespaces = agent.namespaces(isolation)?;
         Ok(Self {
             facts: agent.facts()?,
-            namespaces: agent.namespaces(isolation)?.map(Arc::new),
+            sending: agent.sending(namespaces.as_ref(), &made)?.map(Arc::new),
+            namespaces: namespaces.map(Arc::new),
             agent,
             isolation,
+            topology: setting.topology,
+            made,
             notes,
             interrupt: setting.interrupt.clone(),
             window: None,
@@ -96,6 +121,36 @@ impl LocalHost {
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.isolation
+    }
+
+    /// What the topology came to be.
+    #[must_use]
+    pub fn made(&self) -> &Made {
+        &self.made
+    }
+
+    /// The network card of the topology, for the host class.
+    #[must_use]
+    pub fn nic(&self) -> Option<Nic> {
+        (self.topology == TopologyKind::Wire).then(|| Nic {
+            driver: Some("veth".into()),
+            speed_mbps: None,
+        })
+    }
+
+    /// `placement` with what moves the receive work and the CPU that is kept for it, read back.
+    #[must_use]
+    pub fn steered(&self, placement: Placement) -> Placement {
+        let kept = self.made.receive_thread.and_then(|thread| {
+            let cpus = allowed_cpus(Pid::from_raw(i32::try_from(thread).ok()?));
+            let last = *self.facts.cpus_allowed.last()?;
+            (cpus == [last]).then_some(last)
+        });
+        Placement {
+            steering: self.made.steering,
+            receive_thread: kept,
+            ..placement
+        }
     }
 
     /// What the user should know about it, each a sentence.
@@ -166,7 +221,10 @@ impl LocalHost {
 impl Host for LocalHost {
     fn launch(&mut self, launch: &Launch) -> Result<Box<dyn Process>, Failure> {
         let entry = Entry {
-            namespaces: self.namespaces.clone(),
+            namespaces: match launch.role {
+                Role::Generator => self.sending.clone(),
+                Role::Receiver | Role::Agent => self.namespaces.clone(),
+            },
             keep_rights: self.isolation == Isolation::Sandbox && !geteuid().is_root(),
             inherit: None,
         };

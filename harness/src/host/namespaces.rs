@@ -41,6 +41,32 @@ impl Namespaces {
         })
     }
 
+    /// The same once more.
+    ///
+    /// # Errors
+    ///
+    /// Too many open files.
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        self.joined(self.network.try_clone()?)
+    }
+
+    /// The same with the network namespace that process `pid` holds open as `descriptor`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Namespaces::of`].
+    pub(super) fn with_network(&self, pid: u32, descriptor: RawFd) -> io::Result<Self> {
+        self.joined(File::open(format!("/proc/{pid}/fd/{descriptor}"))?)
+    }
+
+    fn joined(&self, network: File) -> io::Result<Self> {
+        Ok(Self {
+            user: self.user.as_ref().map(File::try_clone).transpose()?,
+            network,
+            mounts: self.mounts.try_clone()?,
+        })
+    }
+
     /// The user namespace comes first: it gives the right to enter the others.
     fn enter(&self) -> nix::Result<()> {
         if let Some(user) = &self.user {

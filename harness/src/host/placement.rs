@@ -15,17 +15,13 @@ pub fn choose(allowed: &[u32], senders: u32) -> Placement {
         .split_last()
         .filter(|(_, others)| !others.is_empty())
     else {
-        return Placement {
-            senders: Vec::new(),
-            receiver: None,
-            steering: None,
-        };
+        return Placement::default();
     };
     let most = usize::try_from(senders.max(1)).unwrap_or(usize::MAX);
     Placement {
         senders: others.iter().copied().take(most).collect(),
         receiver: Some(*last),
-        steering: None,
+        ..Placement::default()
     }
 }
 

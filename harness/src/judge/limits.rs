@@ -2,6 +2,7 @@
 //! and how far it carries.
 
 use wiretrial_contract::analysis::{EvidenceClass, Limitation};
+use wiretrial_contract::control::{Steering, TopologyKind};
 use wiretrial_contract::plan::{Arrangement, Case, Passes, Plan, Work, Workload};
 use wiretrial_contract::record::{Flag, Outcome, TrialRecord};
 use wiretrial_contract::report::GroupTally;
@@ -32,6 +33,22 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
             "coupled",
             format!("{interface}: the sender does the kernel's receive work"),
         );
+    }
+    if plan.campaign.workload() == Workload::Live
+        && plan.campaign.topology.kind == TopologyKind::Wire
+    {
+        add(
+            "virtual_wire",
+            "veth: no card, driver or interrupt is in it".into(),
+        );
+        let placement = &plan.placement;
+        if placement.steering == Some(Steering::ThreadedNapi) && placement.receive_thread.is_none()
+        {
+            add(
+                "receive_thread_free",
+                "the kernel thread that receives may run on any CPU".into(),
+            );
+        }
     }
     add("one_host", "one host".into());
     let mut sizes: Vec<u32> = cases
@@ -284,6 +301,8 @@ mod tests {
         plan.attempt = 2;
         plan.campaign.design.margin = None;
         plan.campaign.design.aa = false;
+        plan.campaign.topology.kind = TopologyKind::Wire;
+        plan.placement.steering = Some(Steering::ThreadedNapi);
         let mut row = samples::row(0);
         row.host = None;
         let stalled = GroupTally {

@@ -2,7 +2,7 @@
 
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::Case;
-use wiretrial_contract::record::TrialRecord;
+use wiretrial_contract::record::{Flag, TrialRecord};
 use wiretrial_contract::report::{CountReport, GroupTally};
 
 use super::passes;
@@ -17,14 +17,12 @@ pub fn value(metric: Metric, case: &Case, row: &TrialRecord) -> Option<f64> {
         Metric::ProcessCpuNsPerPacket => process(row),
         Metric::SendCallNsPerPacket => send_call(row.tally()?),
         Metric::CaptureKernelNsPerPacket => kernel(row),
-        Metric::CaptureCostNsPerPacket => Some(process(row)? + kernel(row)?),
+        Metric::CaptureCostNsPerPacket => Some(process(row)? + beside(row)?),
         Metric::PeakRssBytes => match row.count() {
             Some(report) => report.peak_rss_bytes.map(float),
             None => row.receiver()?.peak_rss_bytes.map(float),
         },
-        Metric::ReceiveCpuNsPerPacket => {
-            per(float(row.tally()?.receive_cpu_ns?), row.tally()?.accepted)
-        }
+        Metric::ReceiveCpuNsPerPacket => receive_cpu(row),
         Metric::LatencyP50Ns => Some(float(row.receiver()?.latency?.p50_ns)),
         Metric::LatencyP99Ns => Some(float(row.receiver()?.latency?.p99_ns)),
         Metric::HeapBytesPerPacket => {
@@ -54,6 +52,24 @@ fn packets_of_a_program(report: &CountReport, sent: &GroupTally) -> Option<u64> 
         Some(processed) => processed.checked_sub(sent.probe_accepted),
         None => Some(sent.accepted + sent.warm_up_accepted + sent.filler_accepted),
     }
+}
+
+/// What a capture costs outside its process: the time of the CPU that receives, where that was read;
+/// where the sender receives, what its send calls took longer. `None` where another CPU receives and
+/// its time is not known: the send calls are then no part of the capture's cost.
+fn beside(row: &TrialRecord) -> Option<f64> {
+    if row.tally()?.receive_cpu_ns.is_some() {
+        receive_cpu(row)
+    } else if row.flags.contains(&Flag::Coupled) {
+        kernel(row)
+    } else {
+        None
+    }
+}
+
+fn receive_cpu(row: &TrialRecord) -> Option<f64> {
+    let tally = row.tally()?;
+    per(float(tally.receive_cpu_ns?), tally.accepted)
 }
 
 /// Send calls of this arm less those to the control port, which no capture sees.
@@ -119,6 +135,20 @@ mod tests {
         let case = &samples::plan().campaign.cases[0];
         assert_eq!(value(Metric::CaptureCostNsPerPacket, case, &row), None);
         assert!(value(Metric::ProcessCpuNsPerPacket, case, &row).is_some());
+    }
+
+    /// 3 ms of CPU and 25 ms of the receiving thread for 20,000 packets.
+    #[test]
+    fn a_separate_cpu_is_in_the_capture_cost_and_send_calls_are_not() {
+        let mut row = row();
+        row.flags.clear();
+        let case = &samples::plan().campaign.cases[0];
+        assert_eq!(value(Metric::CaptureCostNsPerPacket, case, &row), None);
+        assert_eq!(value(Metric::ReceiveCpuNsPerPacket, case, &row), None);
+        row.generator.as_mut().unwrap().groups[0].receive_cpu_ns = Some(25_000_000);
+        let value = |metric| value(metric, case, &row).unwrap();
+        assert!((value(Metric::ReceiveCpuNsPerPacket) - 1250.0).abs() < 1e-9);
+        assert!((value(Metric::CaptureCostNsPerPacket) - 1400.0).abs() < 1e-9);
     }
 
     #[test]

@@ -292,13 +292,13 @@ impl Session {
             placement: &self.plan.placement,
             programs: &self.programs,
             interface: self.plan.campaign.topology.kind.interface(),
+            receive_thread: self.host.made().receive_thread,
             run_id: self.run_id,
             seed: self.plan.seed.0,
             began_ns: self.began_ns,
             gone_ns: self.gone_ns,
             raw: &raw,
             allowed_targets: &self.allowed_targets,
-            receive_thread: None,
             inputs: &self.inputs,
         };
         run::run(
@@ -372,7 +372,7 @@ impl Rehearsed<'_> {
             gone_ns: 0,
             raw: &raw,
             allowed_targets: &options.allowed_targets,
-            receive_thread: None,
+            receive_thread: opened.host.made().receive_thread,
             inputs: self.inputs,
         };
         run::rehearse(&mut opened.host, &setting, &rehearsal, &mut rows)
@@ -389,10 +389,18 @@ impl Opened {
                 Workload::File | Workload::Command => Vec::new(),
             },
             isolation: isolation(campaign, options.isolation),
+            topology: campaign.topology.kind,
+            receive_cpu: campaign.topology.receive_cpu,
             interrupt: options.interrupt.clone(),
         })?;
         let libpcap = host.libpcap_of(&found.receiver)?;
-        let class = class::of(host.facts(), libpcap.as_deref(), host.isolation(), None);
+        let nic = host.nic();
+        let class = class::of(
+            host.facts(),
+            libpcap.as_deref(),
+            host.isolation(),
+            nic.as_ref(),
+        );
         Ok(Self {
             host,
             found,
@@ -410,15 +418,12 @@ impl Opened {
             .max()
             .unwrap_or(1);
         let placement = choose_placement(&self.host.facts().cpus_allowed, senders);
-        if placement.receiver.is_some() && self.host.pin(&placement) {
+        let placement = if placement.receiver.is_some() && self.host.pin(&placement) {
             placement
         } else {
-            Placement {
-                senders: Vec::new(),
-                receiver: None,
-                steering: None,
-            }
-        }
+            Placement::default()
+        };
+        self.host.steered(placement)
     }
 
     fn check_ports(&self, campaign: &Campaign) -> Result<(), Failure> {

@@ -34,7 +34,7 @@ pub fn of_delivery(
 /// The ledger of one trial of the built-in receiver.
 #[must_use]
 pub fn of_trial(
-    _topology: TopologyKind,
+    topology: TopologyKind,
     interface: &str,
     sent: &GroupTally,
     seen: &ReceiverReport,
@@ -57,9 +57,9 @@ pub fn of_trial(
     let missing = signed(copies_in)
         .saturating_sub(signed(copies_delivered))
         .saturating_sub(signed(ring.unwrap_or(0)));
-    let shared = backlog(interface, &host.start, &host.end)
-        .map(|count| count.min(missing.max(0).unsigned_abs()));
-    let unexplained = missing.saturating_sub(signed(shared.unwrap_or(0)));
+    let before = Shared::of(topology, interface, host);
+    let shared = before.within(missing.max(0).unsigned_abs());
+    let unexplained = missing.saturating_sub(signed(shared.total()));
     let lost = signed(sent.accepted).saturating_sub(signed(copies.unique));
     let ring_check = seen.pcap.map(|pcap| RingCheck {
         received: pcap.received,
@@ -70,14 +70,28 @@ pub fn of_trial(
     let hidden =
         sent.warm_up_accepted.saturating_sub(copies.warm_up) + unexplained.min(0).unsigned_abs();
     let state = match state(sent, seen, unexplained, ring_check, beside) {
-        LedgerState::Balanced if shared.is_some_and(|copies| copies > 0) => {
-            LedgerState::Ambiguous {
-                copies: shared.unwrap_or(0),
-            }
-        }
+        LedgerState::Balanced if shared.total() > 0 => LedgerState::Ambiguous {
+            copies: shared.total(),
+        },
         state => state,
     };
     let lost_count = lost.max(0).unsigned_abs();
+    let mut dropped = BTreeMap::from([(Stage::Ring, ring)]);
+    let mut lost_at = BTreeMap::from([(
+        Stage::Ring,
+        ring.map(|count| share(count.saturating_sub(hidden), count, lost_count)),
+    )]);
+    // Stages this topology does not have are left out; a counter that could not be read is null.
+    for (stage, count) in shared.stages(topology) {
+        dropped.insert(stage, count);
+    }
+    let most = missing.max(0).unsigned_abs();
+    for (stage, count) in before.stages(topology) {
+        lost_at.insert(
+            stage,
+            count.map(|count| share(0, count.min(most), lost_count)),
+        );
+    }
     Ledger {
         accepted: sent.accepted,
         unique: copies.unique,
@@ -86,36 +100,80 @@ pub fn of_trial(
         ring_tail: None,
         copies_in,
         copies_delivered,
-        // Stages this topology does not have are left out; a counter that could not be read is null.
-        dropped: BTreeMap::from([(Stage::Backlog, shared), (Stage::Ring, ring)]),
-        lost_at: BTreeMap::from([
-            (
-                Stage::Backlog,
-                shared.map(|count| share(0, count, lost_count)),
-            ),
-            (
-                Stage::Ring,
-                ring.map(|count| share(count.saturating_sub(hidden), count, lost_count)),
-            ),
-        ]),
+        dropped,
+        lost_at,
         unexplained,
         ring_check,
         state,
     }
 }
 
-/// What a full per-CPU backlog dropped. The kernel counts it in the device's rx_dropped (64 bits),
-/// where frames that no protocol wanted are counted too, and in softnet_stat (32 bits, machine-wide);
-/// neither can be below the truth, so the smaller one bounds it.
-fn backlog(interface: &str, start: &HostCounters, end: &HostCounters) -> Option<u64> {
-    let of_link =
-        |counters: &HostCounters| counters.links.get(interface)?.get("rx_dropped").copied();
-    let link = of_link(end)?.wrapping_sub(of_link(start)?);
-    let of_machine = |counters: &HostCounters| counters.softnet.get("dropped").copied();
-    let machine = of_machine(end).zip(of_machine(start));
-    let machine = machine.map(|(end, start)| end.wrapping_sub(start) & u64::from(u32::MAX));
-    Some(machine.map_or(link, |machine| machine.min(link)))
+/// Drops in front of every ring, which the arms and the control port share; `None` where a counter
+/// could not be read.
+#[derive(Debug, Clone, Copy)]
+struct Shared {
+    link: Option<u64>,
+    backlog: Option<u64>,
 }
+
+impl Shared {
+    /// What a full per-CPU backlog dropped, and what a wire did. The kernel counts a backlog's drop
+    /// in the device's rx_dropped (64 bits), where frames that no protocol wanted are counted too,
+    /// and in softnet_stat (32 bits, machine-wide); neither can be below the truth, so the smaller
+    /// one bounds it.
+    ///
+    /// On a wire the sending end counts every frame that its peer did not take in its tx_dropped
+    /// (drivers/net/veth.c, `veth_xmit`): a full queue of a polled peer, which nothing else counts,
+    /// and a full backlog behind one that is not polled, which `netif_rx` has reported to it. So a
+    /// backlog's drop is one loss in three counters, the smallest of which bounds it, and the rest
+    /// of tx_dropped is the link's.
+    fn of(topology: TopologyKind, interface: &str, host: &HostWindow) -> Self {
+        let link_delta = |links: fn(&HostCounters) -> &Links, link: &str, name: &str| {
+            let of = |counters| links(counters).get(link)?.get(name).copied();
+            Some(of(&host.end)?.wrapping_sub(of(&host.start)?))
+        };
+        let of_machine = |counters: &HostCounters| counters.softnet.get("dropped").copied();
+        let machine = of_machine(&host.end).zip(of_machine(&host.start));
+        let machine = machine.map(|(end, start)| end.wrapping_sub(start) & u64::from(u32::MAX));
+        let received = link_delta(|counters| &counters.links, interface, "rx_dropped");
+        let sent = (topology.sender_interface())
+            .and_then(|end| link_delta(|counters| &counters.sender_links, end, "tx_dropped"));
+        let bounds = [received, machine, sent].into_iter().flatten();
+        let backlog = received.and(bounds.min());
+        Self {
+            link: sent.map(|sent| sent - backlog.unwrap_or(0)),
+            backlog,
+        }
+    }
+
+    /// As much of them as can be `missing`; the link's come first, where both had some.
+    fn within(self, missing: u64) -> Self {
+        let link = self.link.map(|count| count.min(missing));
+        let left = missing - link.unwrap_or(0);
+        Self {
+            link,
+            backlog: self.backlog.map(|count| count.min(left)),
+        }
+    }
+
+    fn total(self) -> u64 {
+        self.link
+            .unwrap_or(0)
+            .saturating_add(self.backlog.unwrap_or(0))
+    }
+
+    /// Those that `topology` has.
+    fn stages(self, topology: TopologyKind) -> impl Iterator<Item = (Stage, Option<u64>)> {
+        let link = match topology {
+            TopologyKind::Loopback => None,
+            TopologyKind::Wire => Some((Stage::Link, self.link)),
+        };
+        link.into_iter().chain([(Stage::Backlog, self.backlog)])
+    }
+}
+
+/// Statistics of links by interface and name.
+type Links = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// Between `min` and `max` of the `lost`.
 fn share(min: u64, max: u64, lost: u64) -> Share {
@@ -230,6 +288,22 @@ mod tests {
     }
 
     fn ledger(accepted: u64, warm_up: u64, copies: Copies, drop: u64, host: &HostWindow) -> Ledger {
+        ledger_on(
+            TopologyKind::Loopback,
+            [accepted, warm_up],
+            copies,
+            drop,
+            host,
+        )
+    }
+
+    fn ledger_on(
+        topology: TopologyKind,
+        [accepted, warm_up]: [u64; 2],
+        copies: Copies,
+        drop: u64,
+        host: &HostWindow,
+    ) -> Ledger {
         let sent = GroupTally {
             planned: 1_000_000,
             accepted,
@@ -248,7 +322,7 @@ mod tests {
             pcap: Some(pcap),
             ..samples::receiver()
         };
-        of_trial(TopologyKind::Loopback, "lo", &sent, &seen, host)
+        of_trial(topology, topology.interface(), &sent, &seen, host)
     }
 
     #[test]
@@ -403,7 +477,117 @@ mod tests {
         );
     }
 
+    /// Deltas on a wire: the sender's tx_dropped, the receiver's rx_dropped, softnet's dropped.
+    fn wire(tx: u64, rx: u64, softnet: u64) -> HostWindow {
+        let link = |name: &str, statistic: &str, value| {
+            BTreeMap::from([(
+                name.to_owned(),
+                BTreeMap::from([(statistic.to_owned(), value)]),
+            )])
+        };
+        let at = |tx, rx, softnet| HostCounters {
+            links: link("wtr0", "rx_dropped", rx),
+            sender_links: link("wts0", "tx_dropped", tx),
+            softnet: BTreeMap::from([("dropped".to_owned(), softnet)]),
+            ..HostCounters::default()
+        };
+        HostWindow {
+            start: at(3, 5, 7),
+            end: at(3 + tx, 5 + rx, 7 + softnet),
+            foreign_cpu_ns: None,
+        }
+    }
+
+    fn wire_ledger(accepted: u64, copies: Copies, drop: u64, host: &HostWindow) -> Ledger {
+        ledger_on(TopologyKind::Wire, [accepted, 0], copies, drop, host)
+    }
+
+    fn unique(unique: u64) -> Copies {
+        Copies {
+            unique,
+            ..Copies::default()
+        }
+    }
+
+    #[test]
+    fn one_drop_of_the_backlog_in_three_counters_is_one_loss() {
+        let ledger = wire_ledger(1000, unique(960), 0, &wire(40, 40, 40));
+        assert_eq!((ledger.lost, ledger.unexplained), (40, 0));
+        assert_eq!(ledger.dropped[&Stage::Backlog], Some(40));
+        assert_eq!(ledger.dropped[&Stage::Link], Some(0));
+        assert_eq!(ledger.lost_at[&Stage::Link], Some(Share::Count(0)));
+    }
+
+    #[test]
+    fn a_full_queue_of_a_polled_end_is_the_links() {
+        let ledger = wire_ledger(1000, unique(950), 10, &wire(40, 0, 6));
+        assert_eq!((ledger.lost, ledger.unexplained), (50, 0));
+        assert_eq!(ledger.dropped[&Stage::Link], Some(40));
+        assert_eq!(ledger.dropped[&Stage::Backlog], Some(0));
+        assert_eq!(ledger.dropped[&Stage::Ring], Some(10));
+        assert_eq!(
+            ledger.lost_at[&Stage::Link],
+            Some(Share::Range { min: 0, max: 40 })
+        );
+        assert_eq!(ledger.state, LedgerState::Ambiguous { copies: 40 });
+    }
+
+    #[test]
+    fn drops_of_others_are_not_this_arms() {
+        let clean = wire_ledger(1000, unique(1000), 0, &wire(70, 30, 30));
+        assert_eq!(clean.state, LedgerState::Balanced);
+        let some = wire_ledger(1000, unique(950), 0, &wire(70, 30, 30));
+        assert_eq!(some.unexplained, 0);
+        let total: u64 = some.dropped.values().flatten().sum();
+        assert_eq!(total, 50);
+        assert_eq!(
+            some.lost_at[&Stage::Backlog],
+            Some(Share::Range { min: 0, max: 30 })
+        );
+    }
+
+    #[test]
+    fn without_the_senders_counters_its_drops_are_null() {
+        let mut host = wire(40, 0, 0);
+        host.end.sender_links.clear();
+        let ledger = wire_ledger(1000, unique(960), 0, &host);
+        assert_eq!(ledger.dropped[&Stage::Link], None);
+        assert_eq!(ledger.lost_at[&Stage::Link], None);
+        assert_eq!(ledger.state, LedgerState::Unexplained { copies: 40 });
+    }
+
+    #[test]
+    fn loopback_has_no_link() {
+        let ledger = ledger(1000, 0, unique(1000), 0, &window([0, 0]));
+        assert!(!ledger.dropped.contains_key(&Stage::Link));
+        assert!(!ledger.lost_at.contains_key(&Stage::Link));
+    }
+
     proptest! {
+        /// On a wire too, wherever frames were dropped, mine or those of others.
+        #[test]
+        fn a_wire_balances_under_any_fate(
+            link in 0_u64..50, backlog in 0_u64..50, ring in 0_u64..50, seen in 0_u64..1000,
+            others_link in 0_u64..50, others_backlog in 0_u64..50,
+            unwanted in 0_u64..9, elsewhere in 0_u64..9,
+        ) {
+            let in_backlog = backlog + others_backlog;
+            let host = wire(link + others_link + in_backlog, in_backlog + unwanted, in_backlog + elsewhere);
+            let ledger = wire_ledger(seen + link + backlog + ring, unique(seen), ring, &host);
+            prop_assert_eq!(ledger.unexplained, 0);
+            let dropped: u64 = ledger.dropped.values().flatten().sum();
+            prop_assert_eq!(dropped, link + backlog + ring);
+            for (stage, truth) in [(Stage::Ring, ring), (Stage::Link, link), (Stage::Backlog, backlog)] {
+                // What nobody wanted can hide in the backlog's bound, and then is the link's.
+                let slack = if stage == Stage::Link { unwanted.min(elsewhere) } else { 0 };
+                match ledger.lost_at[&stage] {
+                    Some(Share::Count(count)) => prop_assert!(count.abs_diff(truth) <= slack),
+                    Some(Share::Range { min, max }) => prop_assert!(min <= truth && truth <= max + slack),
+                    None => prop_assert!(false, "all counters were read"),
+                }
+            }
+        }
+
         /// Whatever was dropped, duplicated or added on the way, the ledger balances, and the true
         /// share of each stage lies inside what is said.
         #[test]

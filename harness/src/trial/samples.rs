@@ -391,6 +391,7 @@ pub(crate) fn plan() -> Plan {
             senders: vec![0],
             receiver: Some(1),
             steering: None,
+            receive_thread: None,
         },
     }
 }

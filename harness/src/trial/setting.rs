@@ -22,6 +22,8 @@ pub struct Setting<'a> {
     pub programs: &'a Programs,
     /// Interface to capture on.
     pub interface: &'a str,
+    /// The kernel thread that receives, where there is one.
+    pub receive_thread: Option<u32>,
     /// Random for this session of running.
     pub run_id: u64,
     /// Seed of the campaign.
@@ -34,8 +36,6 @@ pub struct Setting<'a> {
     pub raw: &'a Path,
     /// Targets the user allowed.
     pub allowed_targets: &'a [IpAddr],
-    /// The kernel thread that receives, where there is one.
-    pub receive_thread: Option<u32>,
     /// The input of each case, where it reads one.
     pub inputs: &'a [Option<InputFiles>],
 }

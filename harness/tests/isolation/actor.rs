@@ -90,6 +90,8 @@ fn open() -> Result<LocalHost, Failure> {
             executable: &executable,
             receivers: &[&receiver],
             isolation,
+            topology,
+            receive_cpu,
             interrupt: Interrupt::default(),
         })
     })
