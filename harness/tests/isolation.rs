@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::net::UdpSocket;
@@ -23,6 +24,8 @@ use wiretrial_contract::{clock, exit};
 mod actor;
 #[path = "isolation/user.rs"]
 mod user;
+#[path = "isolation/wire.rs"]
+mod wire;
 
 use user::{Folder, User, write_program};
 
@@ -90,14 +93,14 @@ fn without_user_namespaces_the_host_is_used_or_the_cure_is_named() {
 #[test]
 fn a_killed_harness_of_an_ordinary_user_leaves_nothing() {
     let Some(user) = User::ordinary() else { return };
-    leaves_nothing(&user, "sandbox");
+    leaves_nothing(&user, "hold", "sandbox");
 }
 
 #[test]
 fn a_killed_harness_of_root_leaves_nothing() {
     let Some(user) = User::root() else { return };
     for isolation in ["sandbox", "netns"] {
-        leaves_nothing(&user, isolation);
+        leaves_nothing(&user, "hold", isolation);
     }
 }
 
@@ -244,12 +247,13 @@ fn captures(user: User, choice: &str, isolation: &str) {
     );
 }
 
-/// Kills a harness and looks for its agent, its child, their namespace and the lock.
-fn leaves_nothing(user: &User, isolation: &str) {
+/// Kills a harness and looks for its agent, its child, their namespace and the lock. What it had
+/// said before.
+fn leaves_nothing(user: &User, act: &str, isolation: &str) -> BTreeMap<String, String> {
     let folder = Folder::new();
     write_program(&folder.path().join("receiver"), "cat > /dev/null");
     let _serial = serial();
-    let mut actor = user.start("hold", isolation, folder.path(), 0);
+    let mut actor = user.start(act, isolation, folder.path(), 0);
     let held = actor.facts();
     assert_eq!(held.get("message"), None, "{held:?}");
     let number = |name: &str| held[name].parse::<u32>().unwrap();
@@ -274,6 +278,7 @@ fn leaves_nothing(user: &User, isolation: &str) {
     ));
     assert!(eventually(|| in_namespace(&namespace) == 0));
     assert!(waiting(HostLock::take).is_ok());
+    held
 }
 
 fn wiretrial() -> &'static Path {

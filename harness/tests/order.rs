@@ -80,6 +80,7 @@ fn setting<'a>(plan: &'a Plan, programs: &'a Programs) -> Setting<'a> {
         placement: &plan.placement,
         programs,
         interface: "lo",
+        receive_thread: None,
         run_id: 7,
         seed: plan.seed.0,
         began_ns: 0,

@@ -10,10 +10,15 @@ use std::time::Duration;
 use wiretrial::host::{
     Host, HostLock, Interrupt, IsolationChoice, Launch, LocalHost, Setting, choose_placement,
 };
-use wiretrial_contract::control::{FromChild, Role, ToChild};
+use wiretrial_contract::control::{FromChild, ReceiveCpu, Role, ToChild, TopologyKind};
 use wiretrial_contract::failure::Failure;
 
-use crate::waiting;
+use crate::{waiting, wire};
+
+/// Topologies that an actor opens.
+pub(super) type Asked = (TopologyKind, ReceiveCpu);
+pub(super) const LOOPBACK: Asked = (TopologyKind::Loopback, ReceiveCpu::Sender);
+pub(super) const WIRE: Asked = (TopologyKind::Wire, ReceiveCpu::Separate);
 
 /// How long a child may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -25,9 +30,12 @@ pub(crate) fn act() {
     };
     let result = match act.as_str() {
         "lock" => HostLock::take().map(drop),
-        "isolation" => open().map(|host| say_isolation(&host)),
+        "isolation" => open(LOOPBACK).map(|host| say_isolation(&host)),
         "capture" => act_capture(),
-        "hold" => act_hold(),
+        "hold" => act_hold(LOOPBACK),
+        "wire-isolation" => open(WIRE).map(|host| say_isolation(&host)),
+        "wire-pairs" => wire::act_pairs(),
+        "wire-hold" => act_hold(WIRE),
         other => panic!("no act {other}"),
     };
     if let Err(failure) = result {
@@ -38,7 +46,7 @@ pub(crate) fn act() {
 }
 
 fn act_capture() -> Result<(), Failure> {
-    let mut host = open()?;
+    let mut host = open(LOOPBACK)?;
     say_isolation(&host);
     let port: u16 = env::var("PORT").unwrap().parse().unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], port));
@@ -62,9 +70,12 @@ fn act_capture() -> Result<(), Failure> {
     Ok(())
 }
 
-fn act_hold() -> Result<(), Failure> {
-    let mut host = open()?;
+fn act_hold(asked: Asked) -> Result<(), Failure> {
+    let mut host = open(asked)?;
     let child = host.launch(&receiver())?;
+    if let Some(thread) = host.made().receive_thread {
+        say("thread", thread);
+    }
     let placement = choose_placement(&host.facts().cpus_allowed, 1);
     say("pinned", host.pin(&placement));
     say("cpus", format!("{:?}", placement.senders));
@@ -76,7 +87,7 @@ fn act_hold() -> Result<(), Failure> {
     host.wait_quiet(Duration::from_secs(60), f64::MAX).map(drop)
 }
 
-fn open() -> Result<LocalHost, Failure> {
+pub(super) fn open((topology, receive_cpu): Asked) -> Result<LocalHost, Failure> {
     let isolation = match env::var("WIRETRIAL_TEST_ISOLATION").unwrap().as_str() {
         "sandbox" => IsolationChoice::Sandbox,
         "netns" => IsolationChoice::Netns,
@@ -97,7 +108,7 @@ fn open() -> Result<LocalHost, Failure> {
     })
 }
 
-fn receiver() -> Launch {
+pub(super) fn receiver() -> Launch {
     let folder = PathBuf::from(env::var("FOLDER").unwrap());
     Launch {
         role: Role::Receiver,
@@ -108,11 +119,11 @@ fn receiver() -> Launch {
     }
 }
 
-fn say_isolation(host: &LocalHost) {
+pub(super) fn say_isolation(host: &LocalHost) {
     say("isolation", host.isolation());
     say("notes", host.notes().join("|"));
 }
 
-fn say(name: &str, value: impl std::fmt::Display) {
+pub(super) fn say(name: &str, value: impl std::fmt::Display) {
     println!("ACTOR {name}={value}");
 }

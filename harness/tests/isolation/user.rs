@@ -88,8 +88,12 @@ impl User {
     }
 
     pub(crate) fn isolation(&self, choice: &str) -> BTreeMap<String, String> {
+        self.ask("isolation", choice)
+    }
+
+    pub(crate) fn ask(&self, act: &str, choice: &str) -> BTreeMap<String, String> {
         let _serial = serial();
-        self.start("isolation", choice, Path::new("/"), 0).finish()
+        self.start(act, choice, Path::new("/"), 0).finish()
     }
 
     pub(crate) fn start(&self, act: &str, isolation: &str, folder: &Path, port: u16) -> Actor {
@@ -224,11 +228,26 @@ fn executables() -> Arc<Folder> {
     }
     let folder = Arc::new(Folder::new());
     let this = env::current_exe().unwrap();
-    for (from, name) in [(this.as_path(), "actor"), (wiretrial(), "wiretrial")] {
+    let beside = |name: &str| {
+        let path = wiretrial().with_file_name(name);
+        assert!(
+            path.is_file(),
+            "{} is missing: run make test",
+            path.display()
+        );
+        path
+    };
+    let (generator, receiver) = ("wiretrial-generator", "wiretrial-receiver");
+    for (from, name) in [
+        (this.as_path(), "actor"),
+        (wiretrial(), "wiretrial"),
+        (&beside(generator), generator),
+        (&beside(receiver), receiver),
+    ] {
         let to = folder.path().join(name);
         let copied = Command::new("cp")
             .args(["--preserve=mode", "--"])
-            .args([from, &to])
+            .args([from, to.as_path()])
             .status();
         assert!(copied.unwrap().success());
     }
