@@ -87,7 +87,6 @@ fn setting<'a>(plan: &'a Plan, programs: &'a Programs) -> Setting<'a> {
         gone_ns: 0,
         raw: Path::new("raw"),
         allowed_targets: &[],
-        receive_thread: None,
         inputs: &[],
     }
 }
