@@ -1,0 +1,119 @@
+//! A repository with a small C flow probe, built by autotools, whose branches differ in a known way.
+
+#![allow(dead_code, reason = "each test crate uses its own part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a branch changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A comment: the executable is the same.
+    Comment,
+    /// A text that nobody sees: another executable, the same behaviour.
+    Renamed,
+    /// About 8 % more CPU a packet.
+    Slower,
+    /// About 30 % more CPU a packet.
+    MuchSlower,
+    /// Some packets are left out of the result.
+    WrongWork,
+    /// More work before the first packet.
+    SlowStart,
+    /// The capture waits for a full block of its ring.
+    NoTimeLimit,
+    /// It does not compile.
+    Broken,
+}
+
+impl Change {
+    const fn edit(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Comment => ("/* Rounds of mixing a packet. */", "/* Mixing rounds. */"),
+            Self::Renamed => ("\"probe: %s: %s\\n\"", "\"the probe: %s: %s\\n\""),
+            Self::Slower => ("#define EXTRA 0", "#define EXTRA 90"),
+            Self::MuchSlower => ("#define EXTRA 0", "#define EXTRA 330"),
+            Self::WrongWork => ("#define SKIP 0", "#define SKIP 1000"),
+            Self::SlowStart => ("#define START 0", "#define START 20000000"),
+            Self::NoTimeLimit => ("#define TIMEOUT 10", "#define TIMEOUT 0"),
+            Self::Broken => ("#define SKIP 0", "#define SKIP nothing"),
+        }
+    }
+}
+
+/// A repository; `main` and the tag `base` are the probe as it is.
+pub(crate) struct Repository(PathBuf);
+
+impl Repository {
+    pub(crate) fn new(path: &Path) -> Self {
+        let repository = Self(path.to_owned());
+        fs::create_dir(path).unwrap();
+        for (name, text) in [
+            ("probe.c", include_str!("probe.c")),
+            ("configure.ac", include_str!("configure.ac")),
+            ("Makefile.am", include_str!("Makefile.am")),
+            (".wiretrial.toml", include_str!("wiretrial.toml")),
+        ] {
+            fs::write(path.join(name), text).unwrap();
+        }
+        repository.git(&["init", "-q", "-b", "main"]);
+        repository.commit("a probe");
+        repository.git(&["tag", "base"]);
+        repository
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A branch with one change, checked out.
+    pub(crate) fn branch(&self, name: &str, change: Change) {
+        self.git(&["checkout", "-q", "-b", name]);
+        self.edit(change);
+        self.commit("a change");
+    }
+
+    /// Changes the working tree.
+    pub(crate) fn edit(&self, change: Change) {
+        let path = self.0.join("probe.c");
+        let text = fs::read_to_string(&path).unwrap();
+        let (from, to) = change.edit();
+        assert!(text.contains(from), "{from}");
+        fs::write(path, text.replacen(from, to, 1)).unwrap();
+    }
+
+    pub(crate) fn commit_of(&self, revision: &str) -> String {
+        self.git(&["rev-parse", revision]).trim().to_owned()
+    }
+
+    /// What git says of the working tree.
+    pub(crate) fn status(&self) -> String {
+        self.git(&["status", "--porcelain"])
+    }
+
+    fn commit(&self, message: &str) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", message]);
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(arguments)
+            .current_dir(&self.0)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_NAME", "tester")
+            .env("GIT_AUTHOR_EMAIL", "tester@example.org")
+            .env("GIT_COMMITTER_NAME", "tester")
+            .env("GIT_COMMITTER_EMAIL", "tester@example.org")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "git {arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
