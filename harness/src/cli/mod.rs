@@ -2,6 +2,7 @@
 
 mod doctor;
 mod explain;
+mod new;
 mod options;
 mod output;
 mod plan;
@@ -20,6 +21,7 @@ const OVERVIEW: &str = "\
 wiretrial: did this change make a packet-capture program better or worse?
 
 measure  run CAMPAIGN    plan, seal, run, judge, report      wiretrial run demo
+begin    new [KIND]      a commented campaign to start from  wiretrial new program
 look     plan CAMPAIGN   what would run, nothing is touched  wiretrial plan demo --full
          explain WORD    what a word in a report means       wiretrial explain coupled
          doctor          what this host can do               wiretrial doctor
@@ -41,6 +43,7 @@ struct Cli {
 enum Verb {
     Run(run::Arguments),
     Plan(plan::Arguments),
+    New(new::Arguments),
     Explain(explain::Arguments),
     Doctor(doctor::Arguments),
     Verify(verify::Arguments),
@@ -71,6 +74,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Agent) => return crate::agent::serve(),
         Some(Verb::Run(arguments)) => run::run(&arguments),
         Some(Verb::Plan(arguments)) => plan::run(&arguments),
+        Some(Verb::New(arguments)) => new::run(&arguments),
         Some(Verb::Explain(arguments)) => explain::run(&arguments),
         Some(Verb::Doctor(arguments)) => doctor::run(&arguments),
         Some(Verb::Verify(arguments)) => verify::run(&arguments),
