@@ -223,7 +223,8 @@ const CHECKS: &str = "
 - The timeout of a program of the user's is not known; only the plain minima hold for it.
 - On loopback the sender does the receive work; `receive-cpu = \"separate\"` needs a wire.
 - Nothing is sent in file and command workloads: keys of `traffic`, `receiver` and `topology` are
-  refused there, as passes are in live ones.
+  refused there, as passes are in live ones. Where the command line chooses another workload than
+  the file, with `--set workload.kind=live`, keys of the file's own workload are passed over.
 - `{binary}` stands in every argument list, every placeholder means something in its workload, every
   regular expression compiles, and one that reads a count has one group.
 - After a `build`, `binary` is a path inside the repository.
