@@ -31,7 +31,7 @@ fn demo(overrides: &Overrides) -> Campaign {
 }
 
 fn capture(campaign: &Campaign, case: usize, arm: usize) -> &CaptureSettings {
-    match &campaign.cases[case].live().unwrap().receivers[arm].program {
+    match &campaign.cases[case].live().expect("a live case").receivers[arm].program {
         Measured::BuiltIn { capture, .. } => capture,
         Measured::Outside(_) => panic!("the built-in receiver"),
     }

@@ -46,15 +46,17 @@ fn wrong_program(lines: &str) -> String {
 }
 
 fn pass_program(campaign: &Campaign, arm: usize) -> &ProgramSpec {
-    match &campaign.cases[0].passes().unwrap().programs[arm] {
+    match &campaign.cases[0].passes().expect("passes").programs[arm] {
         PassProgram::Outside(program) => program,
         PassProgram::RawFold => panic!("a program of the user's"),
     }
 }
 
 fn live_program(campaign: &Campaign, arm: usize) -> &ProgramSpec {
-    let live = campaign.cases[0].live().unwrap();
-    live.receivers[arm].outside().unwrap()
+    let live = campaign.cases[0].live().expect("a live case");
+    live.receivers[arm]
+        .outside()
+        .expect("a program of the user's")
 }
 
 #[test]
@@ -396,7 +398,10 @@ fn found<'t>(source: &CountSource, text: &'t str) -> Option<&'t str> {
     else {
         panic!("adapters use expressions");
     };
-    let last = Regex::new(regex).unwrap().captures_iter(text).last()?;
+    let last = Regex::new(regex)
+        .expect("it was checked")
+        .captures_iter(text)
+        .last()?;
     last.get(1).map(|group| group.as_str())
 }
 
