@@ -526,11 +526,11 @@ fn unknown_keys() {
     );
     assert_eq!(
         refused_line("[colour]\nof = \"softflowd\""),
-        "campaigns/x.toml:7: unknown key colour.of; wiretrial plan demo --full lists all keys"
+        "campaigns/x.toml:7: unknown key colour.of; wiretrial new lists all keys"
     );
     assert_eq!(
         refused_line("[trafic]"),
-        "campaigns/x.toml:6: unknown key trafic; wiretrial plan demo --full lists all keys"
+        "campaigns/x.toml:6: unknown key trafic; wiretrial new lists all keys"
     );
     assert_eq!(
         refused("schema = 1\ntraffic = 3\n", &Overrides::default()),
@@ -542,7 +542,7 @@ fn unknown_keys() {
     );
     assert_eq!(
         refused_demo(&["x.y=1"]),
-        "--set x.y: unknown key; wiretrial plan demo --full lists all keys"
+        "--set x.y: unknown key; wiretrial new lists all keys"
     );
 }
 
