@@ -1,6 +1,9 @@
 //! Campaign files as people see them: what the demo resolves to, what is printed about it, every
 //! sentence about a wrong file, and the generated page.
 
+#[path = "campaign_golden/programs.rs"]
+mod programs;
+
 use proptest::prelude::*;
 use wiretrial::campaign::file::{identical_arms, parse};
 use wiretrial::campaign::keys::{KEYS, find};
@@ -28,7 +31,7 @@ fn demo(overrides: &Overrides) -> Campaign {
 }
 
 fn capture(campaign: &Campaign, case: usize, arm: usize) -> &CaptureSettings {
-    match &campaign.cases[case].live().unwrap().receivers[arm].program {
+    match &campaign.cases[case].live().expect("a live case").receivers[arm].program {
         Measured::BuiltIn { capture, .. } => capture,
         Measured::Outside(_) => panic!("the built-in receiver"),
     }
@@ -223,37 +226,41 @@ fn the_full_plan_of_a_quick_demo() {
     effect   not known before pairs have run; wiretrial run floor shows what this host sees
 
     keys
-      schema                 1  (no default)
-      name                   demo  (default: the file's name without .toml)
-      kind                   paired  (no default)
-      question               Does a buffered ring cost less per packet than immediate mode?  (default Is the candidate better than the baseline?)
-      design.pairs           6  (default 12)
-      design.margin          3%  (default none)
-      design.primary         capture-cost-ns-per-packet  (default)
-      design.arrangement     interleaved  (default)
-      design.aa              false  (default)
-      design.foreign-cpu     2.5%  (default)
-      design.replacements    1  (default: one per 6 pairs, at least 1)
-      design.rest            100ms  (default)
-      topology.kind          loopback  (default)
-      topology.family        ipv4  (default)
-      topology.port          39053  (default)
-      traffic.rate-pps       20k: 20000, 50k: 50000  (no default)
-      traffic.frame-size     64  (default: 64 with ipv4, 84 with ipv6)
-      traffic.duration       200ms  (default 1s)
-      traffic.warm-up        200ms  (default: 200ms, or 20 times the longer receiver.timeout if that is more)
-      traffic.slice          50ms  (default: 50ms, or 5 times the longer receiver.timeout if that is more)
-      traffic.flows          1  (default: traffic.senders)
-      traffic.senders        1  (default: one per 250000 packets per second)
-      traffic.batch          1  (default: 1 up to 100000 packets per second a sender, else 16)
-      traffic.max-burst      20k: 20, 50k: 50  (default: two batches, or 1ms of one sender's packets if that is more)
-      receiver.buffer-size   16MiB  (default)
-      receiver.immediate     baseline: true, candidate: false  (default false)
-      receiver.timeout       10ms  (default)
-      receiver.snaplen       60  (default: headers and stamp, exactly)
-      receiver.promiscuous   false  (default)
-      receiver.engine        direct  (default)
-      receiver.drain-limit   2s  (default)
+      schema                    1  (no default)
+      name                      demo  (default: the file's name without .toml)
+      kind                      paired  (no default)
+      question                  Does a buffered ring cost less per packet than immediate mode?  (default Is the candidate better than the baseline?)
+      workload.kind             live  (default)
+      design.pairs              6  (default 12)
+      design.margin             3%  (default none)
+      design.primary            capture-cost-ns-per-packet  (default: the first metric of its trials)
+      design.arrangement        interleaved  (default)
+      design.aa                 false  (default)
+      design.foreign-cpu        2.5%  (default)
+      design.replacements       1  (default: one per 6 pairs, at least 1)
+      design.rest               100ms  (default)
+      design.fail-on            regressed_worthwhile  (default)
+      design.require-conclusion false  (default)
+      topology.kind             loopback  (default: loopback; wire when a program of the user's captures)
+      topology.receive-cpu      sender  (default: separate on a wire, sender on loopback)
+      topology.family           ipv4  (default)
+      topology.port             39053  (default)
+      traffic.rate-pps          20k: 20000, 50k: 50000  (no default)
+      traffic.frame-size        64  (default: 64 with ipv4, 84 with ipv6)
+      traffic.duration          200ms  (default 1s)
+      traffic.warm-up           200ms  (default: 200ms, or 20 times the longer receiver.timeout if that is more)
+      traffic.slice             50ms  (default: 50ms, or 5 times the longer receiver.timeout if that is more)
+      traffic.flows             1  (default: traffic.senders)
+      traffic.senders           1  (default: one per 250000 packets per second)
+      traffic.batch             1  (default: 1 up to 100000 packets per second a sender, else 16)
+      traffic.max-burst         20k: 20, 50k: 50  (default: two batches, or 1ms of one sender's packets if that is more)
+      receiver.buffer-size      16MiB  (default)
+      receiver.immediate        baseline: true, candidate: false  (default false)
+      receiver.timeout          10ms  (default)
+      receiver.snaplen          60  (default: headers and stamp, exactly)
+      receiver.promiscuous      false  (default)
+      receiver.engine           direct  (default)
+      receiver.drain-limit      2s  (default)
 
     pairs, seed 0x5eed5eed5eed5eed
       pair  case  round  first        gap  padding
@@ -300,6 +307,10 @@ fn every_key_is_kept() {
         ("design.foreign-cpu", "10%"),
         ("design.replacements", "9"),
         ("design.rest", "1s"),
+        ("design.fail-on", "never"),
+        ("design.require-conclusion", "true"),
+        ("topology.kind", "wire"),
+        ("topology.receive-cpu", "separate"),
         ("topology.family", "ipv6"),
         ("topology.port", "40000"),
         ("traffic.rate-pps", "600000"),
@@ -335,10 +346,17 @@ fn every_key_is_kept() {
         );
         assert_ne!(key.values(&before), key.values(&after), "{path}");
     }
-    let only_choice = ["schema", "kind", "topology.kind", "receiver.engine"];
+    let only_choice = ["schema", "kind", "receiver.engine"];
     for key in KEYS {
         let set = values.iter().any(|(path, _)| *path == key.path);
-        assert!(set != only_choice.contains(&key.path), "{}", key.path);
+        let elsewhere = ["workload.", "program."]
+            .iter()
+            .any(|table| key.path.starts_with(table));
+        assert!(
+            set != (elsewhere || only_choice.contains(&key.path)),
+            "{}",
+            key.path
+        );
     }
 }
 
@@ -503,12 +521,16 @@ fn unknown_keys() {
         "campaigns/x.toml:1: unknown key pairs; did you mean design.pairs?"
     );
     assert_eq!(
-        refused_line("[program]\nbinary = \"softflowd\""),
-        "campaigns/x.toml:7: unknown key program.binary; wiretrial plan demo --full lists all keys"
+        refused_line("[program]\nbinry = \"softflowd\""),
+        "campaigns/x.toml:7: unknown key program.binry; did you mean program.binary?"
+    );
+    assert_eq!(
+        refused_line("[colour]\nof = \"softflowd\""),
+        "campaigns/x.toml:7: unknown key colour.of; wiretrial new lists all keys"
     );
     assert_eq!(
         refused_line("[trafic]"),
-        "campaigns/x.toml:6: unknown key trafic; wiretrial plan demo --full lists all keys"
+        "campaigns/x.toml:6: unknown key trafic; wiretrial new lists all keys"
     );
     assert_eq!(
         refused("schema = 1\ntraffic = 3\n", &Overrides::default()),
@@ -520,7 +542,7 @@ fn unknown_keys() {
     );
     assert_eq!(
         refused_demo(&["x.y=1"]),
-        "--set x.y: unknown key; wiretrial plan demo --full lists all keys"
+        "--set x.y: unknown key; wiretrial new lists all keys"
     );
 }
 
@@ -640,7 +662,7 @@ fn layers_that_may_not_set_a_key() {
     );
     assert_eq!(
         refused_line("[arm.candidate.traffic]\nbatch = 3"),
-        "campaigns/x.toml:7: arm.candidate.traffic.batch cannot be set by an arm; arms may set receiver.* only"
+        "campaigns/x.toml:7: arm.candidate.traffic.batch cannot be set by an arm; arms may set receiver.* and program.* only"
     );
     assert_eq!(
         refused_line("receiver.timeout = \"1ms\"\n[arm.candidate.receiver]\ntimeout = \"2ms\""),
@@ -666,7 +688,7 @@ fn layers_that_may_not_set_a_key() {
     );
     assert_eq!(
         refused_line("[sweep.design]\npairs = [6, 8]"),
-        "campaigns/x.toml:7: sweep.design.pairs cannot be swept; cases differ in traffic.* and receiver.* only"
+        "campaigns/x.toml:7: sweep.design.pairs cannot be swept; it is one for the whole file"
     );
     let many: Vec<String> = (1..=1001).map(|size| size.to_string()).collect();
     assert_eq!(
@@ -700,7 +722,7 @@ fn layers_that_may_not_set_a_key() {
     );
     assert_eq!(
         refused_demo(&["arm.candidate.traffic.batch=1"]),
-        "--set arm.candidate.traffic.batch: arms may set receiver.* only"
+        "--set arm.candidate.traffic.batch: arms may set receiver.* and program.* only"
     );
 }
 
@@ -723,7 +745,7 @@ fn values_that_do_not_fit_together() {
             &["design.primary=elapsed-ns-per-unit"],
             "design.primary is elapsed-ns-per-unit; at a fixed offered rate that is the generator's clock, choose \
              capture-cost-ns-per-packet, process-cpu-ns-per-packet, capture-kernel-ns-per-packet, \
-             send-call-ns-per-packet, peak-rss-bytes",
+             send-call-ns-per-packet, latency-p50-ns, latency-p99-ns, peak-rss-bytes",
         ),
         (
             &["traffic.rate-pps=0"],

@@ -92,7 +92,9 @@ pub fn resolve(
         }
         let work = match workload {
             Workload::Live => Work::Live(resolve::live(arms, programs, topology.family)),
-            Workload::File | Workload::Command => Work::Passes(resolve::passes(arms, programs)),
+            Workload::File | Workload::Command => {
+                Work::Passes(resolve::passes(arms, programs, workload))
+            }
         };
         if workload == Workload::File {
             let Some(written) = arms[0].word("workload.file") else {
@@ -185,10 +187,13 @@ fn is_outside(arm: &Settings) -> bool {
     arm.set_by_hand(outside::PREFIX).next().is_some()
 }
 
-/// Refuses a key that somebody set and that means nothing in this workload.
+/// Refuses a key that somebody set and that means nothing in this workload. Where the command line
+/// chose the workload, the file may hold keys of the one it would have had.
 fn refuse_idle(settings: &Settings, workload: Workload) -> Result<(), Failure> {
+    let of_file = |path| matches!(settings.place(path), Place::Line(..) | Place::Table);
     let idle = settings
         .set_by_hand("")
+        .filter(|path| of_file("workload.kind") || !of_file(path))
         .find_map(|path| Some((path, resolve::not_here(path, workload)?)));
     idle.map_or(Ok(()), |(path, why)| {
         Err(settings.refuse(

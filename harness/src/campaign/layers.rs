@@ -180,7 +180,7 @@ pub(super) fn unknown(prefix: &str, path: &str) -> String {
         return format!("{prefix}{path} is a table; write one of its keys, {path}.KEY = VALUE");
     }
     keys::suggestion(path).map_or_else(
-        || format!("unknown key {prefix}{path}; wiretrial plan demo --full lists all keys"),
+        || format!("unknown key {prefix}{path}; wiretrial new lists all keys"),
         |meant| format!("unknown key {prefix}{path}; did you mean {prefix}{meant}?"),
     )
 }

@@ -25,6 +25,7 @@ mod resolve;
 mod rules;
 mod settings;
 pub mod shipped;
+pub mod skeleton;
 pub mod slices;
 mod source;
 pub mod text;

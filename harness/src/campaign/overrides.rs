@@ -102,7 +102,7 @@ fn set(assignment: &str) -> Result<Override, Failure> {
     }
     let Some(key) = keys::find(path) else {
         return Err(refuse(keys::suggestion(path).map_or_else(
-            || "unknown key; wiretrial plan demo --full lists all keys".into(),
+            || "unknown key; wiretrial new lists all keys".into(),
             |meant| format!("unknown key; did you mean {prefix}{meant}?"),
         )));
     };

@@ -134,10 +134,16 @@ pub(super) fn live(arms: &[Settings], programs: Vec<Option<ProgramSpec>>, family
 }
 
 /// What a case of passes is made of; its file is not read.
-pub(super) fn passes(arms: &[Settings], programs: Vec<Option<ProgramSpec>>) -> Passes {
+pub(super) fn passes(
+    arms: &[Settings],
+    programs: Vec<Option<ProgramSpec>>,
+    workload: Workload,
+) -> Passes {
     let settings = &arms[0];
+    let written = settings.word("workload.file");
+    let written = written.filter(|_| workload == Workload::File);
     Passes {
-        input: settings.word("workload.file").map(|written| Input {
+        input: written.map(|written| Input {
             file: if written.starts_with('/') {
                 written.rsplit('/').next().unwrap_or_default().into()
             } else {

@@ -83,21 +83,27 @@ pub fn resolve(argument: &str, overrides: &Overrides) -> Result<Resolved, Failur
         let folder = Path::new(argument).parent().unwrap_or(Path::new(""));
         return file::resolve(argument, &read(argument)?, folder, overrides);
     }
-    let shipped = find(argument)?;
+    let Some(shipped) = ALL.iter().find(|shipped| shipped.name == argument) else {
+        return Err(Failure::usage(format!(
+            "unknown campaign {argument}; shipped: {}; a file is named with a / or .toml",
+            names(&ALL)
+        )));
+    };
     file::resolve(shipped.path, shipped.text, Path::new(""), overrides)
 }
 
-/// The shipped campaign of this name.
+/// The shipped campaign or adapter of this name.
 ///
 /// # Errors
 ///
 /// There is none; exit code 2.
 pub fn find(name: &str) -> Result<Shipped, Failure> {
-    let found = ALL.into_iter().find(|shipped| shipped.name == name);
-    found.ok_or_else(|| {
+    let mut all = ALL.into_iter().chain(ADAPTERS);
+    all.find(|shipped| shipped.name == name).ok_or_else(|| {
         Failure::usage(format!(
-            "unknown campaign {name}; shipped: {}; a file is named with a / or .toml",
-            names(&ALL)
+            "nothing shipped is called {name}; campaigns: {}; adapters: {}",
+            names(&ALL),
+            names(&ADAPTERS)
         ))
     })
 }

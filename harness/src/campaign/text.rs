@@ -1,11 +1,15 @@
-//! What `wiretrial plan` prints: five lines, or every key and every trial.
+//! What `wiretrial plan` prints: a few lines, or every key and every trial.
 
-use wiretrial_contract::plan::{Arrangement, Campaign, LaunchOrder, Traffic};
+use wiretrial_contract::control::TopologyKind;
+use wiretrial_contract::plan::{
+    Arrangement, Campaign, LaunchOrder, PassProgram, ReceiverSpec, Traffic, Work, Workload,
+};
+use wiretrial_contract::program::ProgramSpec;
 use wiretrial_contract::units::Nanos;
 
-use super::keys::{Default as KeyDefault, KEYS, Key};
-use super::order;
+use super::keys::{Default as KeyDefault, KEYS, Key, NOT_HERE};
 use super::slices::{self, ENOUGH};
+use super::{gates, order};
 
 /// Cases named in the first line at most.
 const NAMED_CASES: usize = 6;
@@ -15,7 +19,8 @@ const AROUND_NS: u64 = 400_000_000;
 /// Mean of the drawn gap before a launch, ns.
 const MEAN_GAP_NS: u64 = 125_000_000;
 
-/// Five lines: cases, trials, time, what is touched, the detectable effect.
+/// A few lines: cases, programs of the user's, trials, time, what is touched, declared gates, the
+/// detectable effect.
 #[must_use]
 pub fn brief(campaign: &Campaign) -> String {
     let names: Vec<&str> = campaign
@@ -28,43 +33,129 @@ pub fn brief(campaign: &Campaign) -> String {
     if names.len() > NAMED_CASES {
         cases += &format!(" and {} more", names.len() - NAMED_CASES);
     }
+    let mut lines = vec![("cases", cases)];
+    lines.extend(program(campaign).map(|program| ("program", program)));
+    lines.push(("trials", trials(campaign)));
+    lines.push(("time", time(campaign)));
+    lines.push(("touches", touches(campaign)));
+    let gates = campaign.gates.iter();
+    lines.extend(gates.map(|gate| ("gate", format!("{}: {}", gate.name, gates::text(gate)))));
+    lines.push((
+        "effect",
+        "not known before pairs have run; wiretrial run floor shows what this host sees".into(),
+    ));
+    let lines = lines
+        .iter()
+        .map(|(name, text)| format!("{name:<8} {text}\n"));
+    lines.collect()
+}
+
+/// The programs of the user's, if they are measured.
+fn program(campaign: &Campaign) -> Option<String> {
+    let case = &campaign.cases[0];
+    let programs: Vec<&ProgramSpec> = match &case.work {
+        Work::Live(live) => live
+            .receivers
+            .iter()
+            .filter_map(ReceiverSpec::outside)
+            .collect(),
+        Work::Passes(passes) => {
+            let programs = passes.programs.iter().filter_map(|program| match program {
+                PassProgram::RawFold => None,
+                PassProgram::Outside(program) => Some(program),
+            });
+            programs.collect()
+        }
+    };
+    let names: Vec<String> = programs
+        .iter()
+        .map(|program| match program.build.len() {
+            0 => program.binary.clone(),
+            1 => format!("{}, built in 1 step", program.binary),
+            steps => format!("{}, built in {steps} steps", program.binary),
+        })
+        .collect();
+    let first = names.first()?;
+    if names.iter().all(|name| name == first) {
+        return Some(first.clone());
+    }
+    let by_arm = campaign.arms.iter().zip(&names);
+    Some(list(
+        by_arm.map(|(arm, name)| format!("{}: {name}", arm.name)),
+    ))
+}
+
+fn time(campaign: &Campaign) -> String {
+    if campaign.workload() != Workload::Live {
+        let limits = || {
+            campaign
+                .cases
+                .iter()
+                .filter_map(|case| Some(case.passes()?.limit_ns))
+        };
+        return format!(
+            "as long as the passes take, {} each at most",
+            span(limits().min(), limits().max(), |ns| Nanos(ns).to_string())
+        );
+    }
     let time = Time::of(campaign);
     let (sending, other) = (seconds(time.sending_ns), seconds(time.other_ns));
-    let port = campaign.topology.port;
     format!(
-        "cases    {cases}\n\
-         trials   {}\n\
-         time     about {}: {} sending, {} not\n\
-         touches  lo in a private network, UDP ports {port} to {}; a new folder of evidence/\n\
-         effect   not known before pairs have run; wiretrial run floor shows what this host sees\n",
-        trials(campaign),
+        "about {}: {} sending, {} not",
         people(sending + other),
         people(sending),
-        people(other),
-        port + 2,
+        people(other)
     )
+}
+
+fn touches(campaign: &Campaign) -> String {
+    let evidence = "a new folder of evidence/";
+    let topology = &campaign.topology;
+    let port = topology.port;
+    let network = match (campaign.workload(), topology.kind) {
+        (Workload::Live, TopologyKind::Loopback) => "lo in a private network",
+        (Workload::Live, TopologyKind::Wire) => "a pair of interfaces in two private networks",
+        (Workload::Command, _) => return format!("what the command lines do; {evidence}"),
+        (Workload::File, _) => {
+            let mut files: Vec<&str> = campaign
+                .cases
+                .iter()
+                .filter_map(|case| Some(case.passes()?.input.as_ref()?.file.as_str()))
+                .collect();
+            files.dedup();
+            return format!("reads {}; {evidence}", files.join(", "));
+        }
+    };
+    format!("{network}, UDP ports {port} to {}; {evidence}", port + 2)
 }
 
 /// One line before a campaign runs: its name, how much there is to do and how long that takes.
 #[must_use]
 pub fn duration(campaign: &Campaign) -> String {
+    let pairs = u64::from(campaign.design.pairs) * count(campaign.cases.len());
+    if campaign.workload() != Workload::Live {
+        return format!("{}: {pairs} pairs, {}", campaign.name, time(campaign));
+    }
     let time = Time::of(campaign);
     format!(
-        "{}: {} pairs, about {}",
+        "{}: {pairs} pairs, about {}",
         campaign.name,
-        u64::from(campaign.design.pairs) * count(campaign.cases.len()),
         people(seconds(time.sending_ns) + seconds(time.other_ns))
     )
 }
 
-/// The five lines, every key with its value and default, and every pair as `seed` orders them.
+/// Those lines, every key that applies with its value and default, and every pair as `seed` orders
+/// them.
 #[must_use]
 pub fn full(campaign: &Campaign, seed: u64) -> String {
     let mut text = brief(campaign);
     text += "\nkeys\n";
-    for key in KEYS {
-        let value = value(key, campaign);
-        text += &format!("  {:<22} {value}{}\n", key.path, default(key, &value));
+    let values = KEYS.iter().map(|key| (key, value(key, campaign)));
+    let values: Vec<_> = values.filter(|(_, value)| value != NOT_HERE).collect();
+    let width = values.iter().map(|(key, _)| key.path.len()).max();
+    let width = width.unwrap_or(0);
+    for (key, value) in values {
+        text += &format!("  {:<width$} {value}{}\n", key.path, default(key, &value));
     }
     text += &format!("\npairs, seed {seed:#018x}\n");
     let width = campaign.cases.iter().map(|case| case.name.len()).max();
@@ -92,6 +183,21 @@ pub fn full(campaign: &Campaign, seed: u64) -> String {
 
 fn trials(campaign: &Campaign) -> String {
     let pairs = u64::from(campaign.design.pairs) * count(campaign.cases.len());
+    let each = format!(
+        "{} in {pairs} pairs, {} a case",
+        2 * pairs,
+        campaign.design.pairs
+    );
+    if campaign.workload() != Workload::Live {
+        let passes = || {
+            campaign
+                .cases
+                .iter()
+                .filter_map(|case| Some(case.passes()?.passes))
+        };
+        let passes = span(passes().min(), passes().max(), |passes| passes.to_string());
+        return format!("{each}; {passes} passes each, the arms' in turns");
+    }
     let traffics = || {
         campaign
             .cases
@@ -100,10 +206,7 @@ fn trials(campaign: &Campaign) -> String {
     };
     let shortest = traffics().map(|traffic| traffic.slice_ns).min();
     let longest = traffics().map(|traffic| traffic.slice_ns).max();
-    let mut slices = Nanos(shortest.unwrap_or(0)).to_string();
-    if shortest != longest {
-        slices += &format!(" to {}", Nanos(longest.unwrap_or(0)));
-    }
+    let slices = span(shortest, longest, |ns| Nanos(ns).to_string());
     let arrangement = match campaign.design.arrangement {
         Arrangement::Interleaved => "both arms alive",
         Arrangement::Sequential => "one arm after the other",
@@ -113,11 +216,16 @@ fn trials(campaign: &Campaign) -> String {
     } else {
         ""
     };
-    format!(
-        "{} in {pairs} pairs, {} a case; {arrangement}, {slices} slices{few}",
-        2 * pairs,
-        campaign.design.pairs
-    )
+    format!("{each}; {arrangement}, {slices} slices{few}")
+}
+
+/// The least and the greatest, or the one value they are.
+fn span<T: PartialEq>(least: Option<T>, greatest: Option<T>, text: impl Fn(T) -> String) -> String {
+    match (least, greatest) {
+        (Some(least), Some(greatest)) if least == greatest => text(least),
+        (Some(least), Some(greatest)) => format!("{} to {}", text(least), text(greatest)),
+        _ => "no".into(),
+    }
 }
 
 struct Time {

@@ -4,6 +4,7 @@ mod campaign;
 mod compare;
 mod doctor;
 mod explain;
+mod new;
 mod options;
 mod output;
 mod plan;
@@ -22,11 +23,12 @@ const OVERVIEW: &str = "\
 wiretrial: did this change make a packet-capture program better or worse?
 
 measure  run CAMPAIGN    plan, seal, run, judge, report      wiretrial run demo
-         compare [A] [B] two revisions of a program, judged   wiretrial compare main
+         compare [A] [B]     two revisions of a program      wiretrial compare main
 look     plan CAMPAIGN   what would run, nothing is touched  wiretrial plan demo --full
          explain WORD    what a word in a report means       wiretrial explain coupled
          doctor          what this host can do               wiretrial doctor
 check    verify [DIR]    recompute evidence from its rows    wiretrial verify
+keep     new [KIND]      a commented campaign to start from  wiretrial new program
 
 Every verb has --help with its options. Data goes to stdout, the rest to stderr.
 ";
@@ -45,6 +47,7 @@ enum Verb {
     Run(run::Arguments),
     Compare(compare::Arguments),
     Plan(plan::Arguments),
+    New(new::Arguments),
     Explain(explain::Arguments),
     Doctor(doctor::Arguments),
     Verify(verify::Arguments),
@@ -76,6 +79,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Run(arguments)) => run::run(&arguments),
         Some(Verb::Compare(arguments)) => compare::run(&arguments),
         Some(Verb::Plan(arguments)) => plan::run(&arguments),
+        Some(Verb::New(arguments)) => new::run(&arguments),
         Some(Verb::Explain(arguments)) => explain::run(&arguments),
         Some(Verb::Doctor(arguments)) => doctor::run(&arguments),
         Some(Verb::Verify(arguments)) => verify::run(&arguments),

@@ -146,7 +146,7 @@ const SHARED: &[Key] = &[
     Key {
         path: "design.primary",
         form: Form::Word(&METRICS),
-        range: Range::Rule("a metric of its trials, see below", u64::MAX),
+        range: Range::Rule("a metric that its trials have", u64::MAX),
         default: Default::Derived("the first metric of its trials"),
         level: Level::Campaign,
         meaning: "the metric that decides; elapsed times and rates of live trials would be the generator's \
