@@ -33,6 +33,8 @@ pub enum Kind {
     Guard,
     /// A condition on the verdicts that sets the exit code.
     Gate,
+    /// How far the work of passes is known to be right.
+    Proof,
     /// What is compared.
     Metric,
     /// Exit code of every executable.
@@ -53,7 +55,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the glossary.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Answer,
         Self::Verdict,
         Self::Load,
@@ -62,6 +64,7 @@ impl Kind {
         Self::Flag,
         Self::Guard,
         Self::Gate,
+        Self::Proof,
         Self::Metric,
         Self::Exit,
         Self::Ledger,
@@ -84,6 +87,7 @@ impl Kind {
             Self::Flag => "flag",
             Self::Guard => "guard",
             Self::Gate => "gate",
+            Self::Proof => "proof of work",
             Self::Metric => "metric",
             Self::Exit => "exit code",
             Self::Ledger => "state of a ledger",
@@ -131,22 +135,19 @@ pub fn explain(word: &str) -> Result<String, Failure> {
         .iter()
         .filter(|entry| plain(entry.word) == wanted)
         .collect();
-    if found.is_empty() {
-        if let Some((term, meaning)) = TERMS.iter().find(|(term, _)| is_term(term, wanted)) {
-            let lines = wrapped(meaning, WIDTH - 2).join("\n  ");
-            return Ok(format!("{term}  (term)\n  {lines}\n"));
-        }
+    let mut texts: Vec<String> = found.into_iter().map(entry_text).collect();
+    if let Some((term, meaning)) = TERMS.iter().find(|(term, _)| is_term(term, wanted)) {
+        let lines = wrapped(meaning, WIDTH - 2).join("\n  ");
+        texts.push(format!("{term}  (term)\n  {lines}\n"));
+    }
+    if texts.is_empty() {
         return Err(Failure::usage(format!(
             "unknown word \"{}\"; nearest: {}; wiretrial explain lists all",
             quote(word),
             nearest(wanted).join(", ")
         )));
     }
-    Ok(found
-        .into_iter()
-        .map(entry_text)
-        .collect::<Vec<_>>()
-        .join("\n"))
+    Ok(texts.join("\n"))
 }
 
 /// Whether a term, or one of the terms in a heading such as `baseline, candidate`, is meant; one of
@@ -306,11 +307,11 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wiretrial_contract::analysis::{EvidenceClass, LoadVerdict, Verdict};
+    use wiretrial_contract::analysis::{EvidenceClass, LoadVerdict, Verdict, WorkProof};
     use wiretrial_contract::control::Isolation;
     use wiretrial_contract::exit;
     use wiretrial_contract::metric::Metric;
-    use wiretrial_contract::plan::Arrangement;
+    use wiretrial_contract::plan::{Arrangement, Need, Test};
     use wiretrial_contract::record::{Flag, GuardName, LedgerState, Stage};
 
     /// The entries of a kind are exactly these words, each once.
@@ -330,6 +331,7 @@ mod tests {
         exactly(Kind::Flag, &Flag::ALL.map(Flag::name));
         exactly(Kind::Guard, &GuardName::ALL.map(GuardName::name));
         exactly(Kind::Metric, &Metric::ALL.map(Metric::name));
+        exactly(Kind::Proof, &WorkProof::ALL.map(WorkProof::name));
         exactly(
             Kind::Class,
             &[
@@ -354,6 +356,37 @@ mod tests {
             Kind::Exit,
             &codes.iter().map(String::as_str).collect::<Vec<_>>(),
         );
+    }
+
+    #[test]
+    fn every_word_of_a_gate_has_one_entry() {
+        let mut words: Vec<String> = ["no_regression", "fail_on", "require_conclusion"]
+            .map(String::from)
+            .to_vec();
+        for test in [
+            Test::Up(0.1),
+            Test::Down(0.1),
+            Test::AtLeast(1.0),
+            Test::AtMost(1.0),
+        ] {
+            let value = serde_json::to_value(test).unwrap();
+            words.extend(value.as_object().unwrap().keys().cloned());
+        }
+        for need in [Need::Any, Need::All] {
+            let value = serde_json::to_value(need).unwrap();
+            words.push(value.as_str().unwrap().to_owned());
+        }
+        exactly(
+            Kind::Gate,
+            &words.iter().map(String::as_str).collect::<Vec<_>>(),
+        );
+    }
+
+    #[test]
+    fn a_word_that_is_a_term_too_is_explained_as_both() {
+        let pass = explain("pass").unwrap();
+        assert!(pass.contains("pass  (verdict of a load)"), "{pass}");
+        assert!(pass.contains("pass  (term)"), "{pass}");
     }
 
     #[test]
@@ -397,6 +430,8 @@ mod tests {
             Reason::OrderAdjustment,
             Reason::ChangePoint,
             Reason::LayoutSensitive,
+            Reason::WorkUnproven,
+            Reason::TailUnknown,
             Reason::TooFewPairs,
             Reason::NoMargin,
             Reason::SpansNoDifference,

@@ -15,7 +15,7 @@ mod loss;
 mod phrase;
 mod work;
 
-use wiretrial_contract::analysis::{Answer, Comparison, Interval, Load, PassWork};
+use wiretrial_contract::analysis::{Answer, Comparison, Interval, Load, PassSummary};
 
 use crate::number;
 use claim::{Claim, claim};
@@ -29,7 +29,7 @@ pub(crate) use claim::words;
 pub fn answer(
     comparisons: &[Comparison],
     loads: &[Load],
-    passes: &[PassWork],
+    passes: &[PassSummary],
     margin: Option<f64>,
 ) -> Answer {
     let judged: Vec<(Claim, &Comparison)> = comparisons

@@ -53,7 +53,8 @@ pub fn report(analysis: &Analysis) -> String {
         push("They decide nothing, and their intervals are not adjusted for being many.");
         for metric in others {
             push(&captioned(&table::effect(analysis, metric)));
-            push(&format!("It leaves out {}.", metric.excludes()));
+            let left_out = metric.excludes_in(analysis.conditions.workload);
+            push(&format!("It leaves out {left_out}."));
         }
     }
     push("## What this does not establish");
@@ -156,7 +157,7 @@ fn conditions(analysis: &Analysis) -> String {
             format!(
                 "`{}`; it leaves out {}",
                 conditions.primary,
-                conditions.primary.excludes()
+                conditions.primary.excludes_in(conditions.workload)
             ),
         ),
         ("margin", margin),

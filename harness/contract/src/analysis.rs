@@ -43,7 +43,7 @@ pub struct Analysis {
     pub loads: Vec<Load>,
     /// One per case and arm of passes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub passes: Vec<PassWork>,
+    pub passes: Vec<PassSummary>,
     /// The highest sustained rate, packets per second; campaigns that do not look for one have none.
     pub max_sustained: Option<u64>,
     /// The identities and guards, each with both sides' numbers.
@@ -369,7 +369,7 @@ impl Load {
 
 /// What an arm's passes in one case did, and what starting them took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PassWork {
+pub struct PassSummary {
     /// The case.
     pub case: String,
     /// The arm.

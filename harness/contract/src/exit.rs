@@ -35,7 +35,7 @@ pub const ALL: [Exit; 7] = [
     },
     Exit {
         code: GATE,
-        meaning: "a gate failed: a regression beyond the margin",
+        meaning: "a gate failed: a regression, or a declared condition that was not shown",
     },
     Exit {
         code: USAGE,
@@ -47,7 +47,7 @@ pub const ALL: [Exit; 7] = [
     },
     Exit {
         code: EVIDENCE,
-        meaning: "the evidence is invalid, unstable, asymmetric, not comparable or incomplete",
+        meaning: "the evidence is invalid, unstable, asymmetric, not comparable or incomplete, or a required conclusion is missing",
     },
     Exit {
         code: MISMATCH,

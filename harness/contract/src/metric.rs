@@ -146,7 +146,7 @@ impl Metric {
             Self::InstructionsPerPacket => "instructions",
             Self::HeapBytesPerPacket => "heap",
             Self::ElapsedNsPerUnit => "elapsed",
-            Self::UnitsPerSecond => "units",
+            Self::UnitsPerSecond => "rate",
             Self::MaxSustainedPps => "sustained rate",
         }
     }
@@ -176,6 +176,18 @@ impl Metric {
         match self {
             Self::UnitsPerSecond | Self::MaxSustainedPps => Direction::HigherIsBetter,
             _ => Direction::LowerIsBetter,
+        }
+    }
+
+    /// What the number leaves out where the programs were given this to do.
+    #[must_use]
+    pub const fn excludes_in(self, workload: Workload) -> &'static str {
+        match (self, workload) {
+            // There is no short input that would show what starting takes.
+            (Self::ProcessCpuNsPerPacket, Workload::Command) => {
+                "all kernel work outside the process; start-up is in it"
+            }
+            _ => self.excludes(),
         }
     }
 

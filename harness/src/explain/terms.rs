@@ -27,6 +27,30 @@ pub(super) const TERMS: &[(&str, &str)] = &[
         "a stretch of an interleaved pair's schedule that belongs to one arm or to the control port; never a replicate",
     ),
     (
+        "pass",
+        "one run of a program over its whole input, or of a command; a trial has several, and the step pass runs them",
+    ),
+    (
+        "unit",
+        "what work is counted in: a packet of the input file, what a command's last line says, or the command itself",
+    ),
+    (
+        "start-up",
+        "CPU time before the first packet; in workload file what a pass over the first packets alone takes",
+    ),
+    (
+        "short input",
+        "the first packets of a capture file, read by passes of their own to see what starting takes",
+    ),
+    (
+        "identity",
+        "what an arm's executable is: SHA-256, build id, commit, uncommitted changes, compiler; never its path",
+    ),
+    (
+        "filler",
+        "datagrams after the counted ones that push the last of them out of a program's ring; never counted",
+    ),
+    (
         "control port",
         "a port that no capture's filter accepts; sending to it shows what a send call costs beside captures that reject its packets",
     ),

@@ -293,6 +293,8 @@ mod tests {
     use crate::trial::samples;
     use wiretrial_contract::control::PassInput;
     use wiretrial_contract::identity::Identity;
+    use wiretrial_contract::plan::PassProgram;
+    use wiretrial_contract::program::ProgramSpec;
     use wiretrial_contract::report::PassReport;
 
     #[test]
@@ -316,7 +318,9 @@ mod tests {
             pairs: vec![[&row, &row]],
             all: Vec::new(),
         };
-        let passes = samples::passes_plan();
+        let mut passes = samples::passes_plan();
+        let program = PassProgram::Outside(ProgramSpec::default());
+        samples::passes_mut(&mut passes.campaign.cases[0]).programs = vec![program; 2];
         let left = samples::passes_row(
             0,
             "baseline",

@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(load.verdict, LoadVerdict::Pass);
         assert_eq!(
             (load.lost, load.lost_least, load.ring_tail),
-            (0, Some(0), Some(5))
+            (0, Some(0), Some(30))
         );
         assert!(!unequal && !tail);
         let (load, unequal, tail) = judged(Some(23_016), Some((0, 1_000)));

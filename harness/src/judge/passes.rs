@@ -1,6 +1,6 @@
 //! Passes over an input: the value of a metric in one trial, and what an arm's passes did in all.
 
-use wiretrial_contract::analysis::{PassWork, round12};
+use wiretrial_contract::analysis::{PassSummary, round12};
 use wiretrial_contract::control::PassInput;
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{Passes, Plan};
@@ -27,7 +27,7 @@ pub(super) fn value(metric: Metric, work: &Passes, reports: &[PassReport]) -> Op
 }
 
 /// One summary per arm of a case; none where nothing is passed over.
-pub(super) fn of_case(plan: &Plan, case: &CaseRows<'_>) -> Vec<PassWork> {
+pub(super) fn of_case(plan: &Plan, case: &CaseRows<'_>) -> Vec<PassSummary> {
     let Some(passes) = case.case.passes() else {
         return Vec::new();
     };
@@ -55,10 +55,10 @@ pub(super) fn of(input: PassInput, reports: &[PassReport]) -> impl Iterator<Item
     reports.iter().filter(move |pass| pass.input == input)
 }
 
-fn summary(case: &str, arm: &str, reports: &[PassReport], work: ArmWork) -> PassWork {
+fn summary(case: &str, arm: &str, reports: &[PassReport], work: ArmWork) -> PassSummary {
     let cpu = mean(PassInput::Whole, reports, |pass| pass.cpu_ns);
     let start_up = mean(PassInput::Short, reports, |pass| pass.cpu_ns);
-    PassWork {
+    PassSummary {
         case: case.into(),
         arm: arm.into(),
         passes: of(PassInput::Whole, reports).count() as u64,

@@ -42,3 +42,101 @@ fn swapped(interval: Interval) -> Interval {
 fn inverse(value: Option<f64>) -> Option<f64> {
     value.map(|value| round12(1.0 / value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Identity, analyse};
+    use crate::trial::samples;
+    use wiretrial_contract::analysis::{Analysis, Comparison, Verdict};
+    use wiretrial_contract::control::PassInput;
+    use wiretrial_contract::metric::{Direction, Metric};
+    use wiretrial_contract::report::PassReport;
+
+    /// A campaign whose candidate takes `percent` of the baseline's time, with 0.2 % of noise.
+    fn judged(percent: u64) -> Analysis {
+        let mut plan = samples::passes_plan();
+        plan.campaign.design.primary = Metric::UnitsPerSecond;
+        let rows: Vec<_> = plan
+            .pairs
+            .iter()
+            .flat_map(|planned| {
+                let noise = 1_000 + planned.pair % 3;
+                let arms = plan.campaign.arms.iter().zip([100, percent]);
+                arms.map(move |(arm, percent)| {
+                    let elapsed = 300_000 * noise * percent / 100;
+                    let whole = samples::pass(PassInput::Whole, elapsed, elapsed);
+                    let short = samples::pass(PassInput::Short, 1_000_000, 1_000_000);
+                    let passes: Vec<PassReport> = vec![short, whole.clone(), whole];
+                    samples::passes_row(planned.pair, &arm.name, passes)
+                })
+                .collect::<Vec<_>>()
+            })
+            .collect();
+        let identity = Identity {
+            plan_sha256: "aa".into(),
+            rows_sha256: "bb".into(),
+            host_class: "cc".into(),
+            host: "a host".into(),
+        };
+        analyse(&plan, &rows, &identity)
+    }
+
+    fn of(analysis: &Analysis, metric: Metric) -> &Comparison {
+        let mut comparisons = analysis.comparisons.iter();
+        comparisons.find(|one| one.metric == metric).unwrap()
+    }
+
+    fn close(one: Option<f64>, other: Option<f64>) {
+        let (one, other) = (one.unwrap(), other.unwrap());
+        assert!((one / other - 1.0).abs() < 1e-9, "{one} {other}");
+    }
+
+    #[test]
+    fn a_rate_is_the_inverse_of_its_cost_with_the_ends_swapped() {
+        let analysis = judged(90);
+        let rate = of(&analysis, Metric::UnitsPerSecond);
+        let cost = of(&analysis, Metric::ElapsedNsPerUnit);
+        assert_eq!(rate.direction, Direction::HigherIsBetter);
+        let inverse = |value: Option<f64>| value.map(|value| 1.0 / value);
+        close(rate.ratio, inverse(cost.ratio));
+        close(rate.mean_candidate, cost.mean_candidate.map(|ns| 1e9 / ns));
+        close(rate.decision.lo95, inverse(cost.decision.hi95));
+        close(rate.decision.hi95, inverse(cost.decision.lo95));
+        close(rate.percentile.lo90, inverse(cost.percentile.hi90));
+        close(rate.ratio, Some(rate.change.unwrap() + 1.0));
+        close(
+            rate.mean_candidate,
+            Some(rate.ratio.unwrap() * rate.mean_baseline.unwrap()),
+        );
+        let [lo, hi] = rate.leave_one_out.unwrap();
+        assert!(lo <= rate.ratio.unwrap() && rate.ratio.unwrap() <= hi);
+        assert!(rate.decision.lo95.unwrap() > 1.1);
+    }
+
+    #[test]
+    fn the_verdict_is_the_costs_and_the_words_are_the_rates() {
+        let analysis = judged(90);
+        assert_eq!(analysis.verdict, Verdict::ImprovedWorthwhile);
+        assert_eq!(analysis.answer.word, "better");
+        assert!(
+            analysis
+                .answer
+                .text
+                .starts_with("11 % more units per second"),
+            "{}",
+            analysis.answer.text
+        );
+        let analysis = judged(110);
+        assert_eq!(analysis.verdict, Verdict::RegressedWorthwhile);
+        assert!(
+            analysis
+                .answer
+                .text
+                .starts_with("9.09 % fewer units per second"),
+            "{}",
+            analysis.answer.text
+        );
+        assert!(!analysis.gates[0].passed);
+        assert_eq!(judged(100).verdict, Verdict::Equivalent);
+    }
+}

@@ -149,9 +149,10 @@ fn anonymous(text: &str) -> String {
             Some((at, last)) if ENDS.contains(&last) => piece.split_at(at),
             _ => (piece, ""),
         };
-        let private = path.starts_with('/') || path.starts_with("~");
+        let (before, path) = path.split_at(absolute(path));
+        out.push_str(before);
         match path.trim_end_matches('/').rsplit_once('/') {
-            Some((_, name)) if private && !path.starts_with("/dev/") => {
+            Some((_, name)) if !path.starts_with("/dev/") => {
                 out.push_str("../");
                 out.push_str(name);
             }
@@ -160,6 +161,18 @@ fn anonymous(text: &str) -> String {
         out.push_str(end);
     }
     out
+}
+
+/// Where an absolute path starts in `piece`, its length where there is none: at its start, or behind an
+/// option as in `-I/usr/include`.
+fn absolute(piece: &str) -> usize {
+    if piece.starts_with(['/', '~']) {
+        return 0;
+    }
+    let slash = piece.find('/').filter(|_| piece.starts_with(['-', '@']));
+    slash
+        .filter(|at| !piece[..*at].ends_with(['.', '}']))
+        .unwrap_or(piece.len())
 }
 
 #[cfg(test)]
@@ -235,6 +248,10 @@ mod tests {
             ("cat /srv/x | wc", "cat ../x | wc"),
             ("{file} a/b 1/2", "{file} a/b 1/2"),
             ("/dev/null", "/dev/null"),
+            ("-I/home/eve/include", "-I../include"),
+            ("-w{work}/ctl", "-w{work}/ctl"),
+            ("-L../lib", "-L../lib"),
+            ("file:///home/eve/x", "file:../x"),
             ("-DPREFIX=\"/opt/x/\"", "-DPREFIX=\"../x\""),
         ] {
             assert_eq!(anonymous(text), cut);

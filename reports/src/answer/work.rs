@@ -1,15 +1,15 @@
 //! The work of passes in a sentence: how far it is known that all did the same.
 
-use wiretrial_contract::analysis::{PassWork, WorkProof};
+use wiretrial_contract::analysis::{PassSummary, WorkProof};
 
 use crate::shorten::shortened;
 
 /// The clause about the work over all `passes`.
-pub(super) fn clause(passes: &[PassWork]) -> String {
+pub(super) fn clause(passes: &[PassSummary]) -> String {
     if passes.iter().all(|work| work.passes == 0) {
         return "no trial counts".into();
     }
-    let of = |proof: WorkProof| -> Vec<&PassWork> {
+    let of = |proof: WorkProof| -> Vec<&PassSummary> {
         passes.iter().filter(|work| work.proof == proof).collect()
     };
     let wrong = of(WorkProof::Wrong);
@@ -30,7 +30,7 @@ pub(super) fn clause(passes: &[PassWork]) -> String {
     }
 }
 
-fn which(some: &[&PassWork]) -> String {
+fn which(some: &[&PassSummary]) -> String {
     let first = some[0];
     let more = match some.len() {
         1 => String::new(),

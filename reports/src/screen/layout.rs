@@ -35,7 +35,7 @@ pub(super) fn grid(table: &Table, colour: Colour) -> Vec<String> {
         .map(|row| {
             let mut line = String::new();
             for (at, (text, tone)) in row.iter().enumerate() {
-                let text = shortened(text, widths[at]);
+                let text = shortened(fitting(text, widths[at]), widths[at]);
                 let pad = " ".repeat(widths[at].saturating_sub(length(&text)));
                 let text = paint(&text, *tone, colour);
                 let last = at + 1 == row.len();
@@ -51,6 +51,14 @@ pub(super) fn grid(table: &Table, colour: Colour) -> Vec<String> {
             line.trim_end().to_owned()
         })
         .collect()
+}
+
+/// What stands before the first comma of a text that is too wide, where that fits.
+fn fitting(text: &str, width: usize) -> &str {
+    match text.split_once(", ") {
+        Some((first, _)) if length(text) > width && length(first) <= width => first,
+        _ => text,
+    }
 }
 
 /// `text` behind `label`, at most [`WIDTH`] columns; further lines are indented by the label's

@@ -1,6 +1,7 @@
 //! Every cost of every case in one table, each with what it leaves out.
 
 use wiretrial_contract::analysis::{Analysis, Comparison};
+use wiretrial_contract::plan::Workload;
 
 use super::{Cell, Column, Table};
 use crate::answer::{change_decimals, mean_decimals};
@@ -22,11 +23,15 @@ pub fn costs(analysis: &Analysis) -> Table {
             Column::interval("decision95", "95 % decision interval"),
             Column::left("leaves_out", "leaves out"),
         ],
-        rows: analysis.comparisons.iter().map(row).collect(),
+        rows: analysis
+            .comparisons
+            .iter()
+            .map(|comparison| row(comparison, analysis.conditions.workload))
+            .collect(),
     }
 }
 
-fn row(comparison: &Comparison) -> Vec<Cell> {
+fn row(comparison: &Comparison, workload: Workload) -> Vec<Cell> {
     let decimals = change_decimals(comparison);
     let mean = |value: Option<f64>| {
         value.map_or(Cell::Unknown, |value| Cell::Number {
@@ -48,6 +53,6 @@ fn row(comparison: &Comparison) -> Vec<Cell> {
             hi: comparison.decision.hi95.map(|ratio| ratio - 1.0),
             decimals,
         },
-        Cell::Text(comparison.metric.excludes().into()),
+        Cell::Text(comparison.metric.excludes_in(workload).into()),
     ]
 }

@@ -66,7 +66,13 @@ fn row(comparison: &Comparison, margin: Option<f64>) -> Vec<Cell> {
         decimals,
     };
     let flags = comparison.flags.iter().map(|flag| flag.name().to_owned());
-    let reasons: Vec<String> = comparison.reasons.iter().cloned().chain(flags).collect();
+    let mut reasons: Vec<String> = Vec::new();
+    // A word may be both.
+    for word in comparison.reasons.iter().cloned().chain(flags) {
+        if !reasons.contains(&word) {
+            reasons.push(word);
+        }
+    }
     vec![
         Cell::Text(comparison.case.clone()),
         mean(comparison.mean_baseline),

@@ -1,6 +1,6 @@
 //! The work of passes: one row a case and arm, with what starting takes shown apart.
 
-use wiretrial_contract::analysis::{Analysis, PassWork, WorkProof};
+use wiretrial_contract::analysis::{Analysis, PassSummary, WorkProof};
 use wiretrial_contract::plan::Workload;
 
 use super::{Cell, Column, Table, Tone};
@@ -47,7 +47,7 @@ pub fn passes(analysis: &Analysis) -> Table {
     }
 }
 
-fn row(work: &PassWork) -> Vec<Cell> {
+fn row(work: &PassSummary) -> Vec<Cell> {
     let time = |ns: Option<f64>| {
         ns.map_or(Cell::Unknown, |ns| Cell::Number {
             value: ns / 1e6,
@@ -74,7 +74,7 @@ fn row(work: &PassWork) -> Vec<Cell> {
     ]
 }
 
-fn proof(work: &PassWork) -> Cell {
+fn proof(work: &PassSummary) -> Cell {
     let (text, tone) = match work.proof {
         _ if work.passes == 0 => ("no trial counts", Tone::Open),
         WorkProof::Checksum => ("same units and checksum", Tone::Good),

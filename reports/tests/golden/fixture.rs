@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wiretrial_contract::analysis::{
     ANALYSIS_SCHEMA, Analysis, Answer, ArmIdentity, Check, Comparison, Conditions, EvidenceClass,
-    Gate, GateCase, Interval, Limitation, Load, LoadVerdict, PassWork, Verdict, WorkProof,
+    Gate, GateCase, Interval, Limitation, Load, LoadVerdict, PassSummary, Verdict, WorkProof,
 };
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::identity::Identity;
@@ -224,8 +224,8 @@ fn on(metric: Metric, comparison: Comparison) -> Comparison {
     }
 }
 
-fn pass_work(case: &str, arm: &str, cpu_ns: f64, proof: WorkProof) -> PassWork {
-    PassWork {
+fn pass_work(case: &str, arm: &str, cpu_ns: f64, proof: WorkProof) -> PassSummary {
+    PassSummary {
         case: case.into(),
         arm: arm.into(),
         passes: 120,
@@ -340,7 +340,7 @@ pub(crate) fn commands() -> Analysis {
     analysis.campaign = "compare".into();
     analysis.question = "Is B faster than A?".into();
     analysis.passes = ["baseline", "candidate"]
-        .map(|arm| PassWork {
+        .map(|arm| PassSummary {
             units: None,
             start_up_cpu_ns: None,
             start_up_share: None,

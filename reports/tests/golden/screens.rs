@@ -1,6 +1,6 @@
 //! Golden screens, and the limits on lines and columns.
 
-use wiretrial_contract::analysis::{Analysis, PassWork, Verdict, WorkProof};
+use wiretrial_contract::analysis::{Analysis, PassSummary, Verdict, WorkProof};
 use wiretrial_reports::screen::{Colour, LINES, WIDTH, screen};
 
 use crate::fixture;
@@ -90,7 +90,7 @@ fn six_cases_of_passes_fit() {
     analysis.loads.clear();
     for comparison in &analysis.comparisons {
         for work in &file.passes[2..4] {
-            analysis.passes.push(PassWork {
+            analysis.passes.push(PassSummary {
                 case: comparison.case.clone(),
                 ..work.clone()
             });

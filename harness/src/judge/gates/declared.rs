@@ -200,14 +200,6 @@ mod tests {
                     .into()
             )
         );
-        // What fails by less than a unit does not read as if it passed.
-        assert!(
-            of(370_177.45)
-                .1
-                .ends_with("lower 95 % bound 370,177.4 in case a"),
-            "{:?}",
-            of(370_177.45)
-        );
     }
 
     #[test]
