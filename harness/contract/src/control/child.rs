@@ -200,6 +200,7 @@ pub struct PassesPrepare {
 /// What runs in a pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "there is one a process")]
 pub enum PassWork {
     /// The receiver itself reads the file and folds frames into a sum.
     RawFold,
