@@ -7,6 +7,8 @@ pub mod account;
 pub mod cli;
 pub mod drain;
 pub mod failure;
+pub mod fold;
+mod foreign;
 pub mod path;
 pub mod prepare;
 pub mod process;

@@ -8,3 +8,5 @@ pub use live::{
     Counters, Dispatch, Live, LiveSettings, Outgoing, RingGeometry, Waker, interfaces,
     libpcap_version,
 };
+
+pub use crate::sys::{PacketSocket, packet_sockets};

@@ -7,6 +7,8 @@
 //! and at once. Nothing but messages goes to standard output.
 
 mod capture;
+mod outside;
+mod passes;
 
 use std::io::{self, BufReader};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -21,6 +23,9 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::{clock, digest};
 
 use self::capture::Capture;
+use self::outside::Outside;
+use self::passes::Passes;
+use crate::foreign::{LiveNotice, PassesNotice};
 use crate::{path, process};
 
 /// Serves one job.
@@ -51,6 +56,8 @@ enum Event {
     EndOfInput,
     Signal,
     Capture(path::Notice),
+    Outside(LiveNotice),
+    Passes(PassesNotice),
 }
 
 /// Where the conversation stands.
@@ -67,6 +74,8 @@ enum Step {
 #[derive(Debug)]
 enum Job {
     Capture(Capture),
+    Outside(Outside),
+    Passes(Passes),
 }
 
 #[derive(Debug)]
@@ -119,6 +128,16 @@ impl Server {
                         job.notice(notice)?;
                     }
                 }
+                Event::Outside(notice) => {
+                    if let Some(Job::Outside(job)) = &mut self.job {
+                        job.notice(notice)?;
+                    }
+                }
+                Event::Passes(notice) => {
+                    if let Some(Job::Passes(job)) = &mut self.job {
+                        job.notice(notice)?;
+                    }
+                }
             }
         }
     }
@@ -160,9 +179,21 @@ impl Server {
                 self.job = Some(Job::Capture(Capture::start(prepare, events)?));
                 Ok(())
             }
+            (ToChild::PrepareOutside(prepare), None) => {
+                self.limit(prepare.deadline_ns);
+                self.job = Some(Job::Outside(Outside::start(prepare, events)?));
+                Ok(())
+            }
+            (ToChild::PreparePasses(prepare), None) => {
+                self.limit(prepare.deadline_ns);
+                self.job = Some(Job::Passes(Passes::start(prepare, events)?));
+                Ok(())
+            }
             (ToChild::Bye, _) => unreachable!("bye has ended the loop"),
             (message, None) => Err(out_of_order(&message, Step::Started)),
             (message, Some(Job::Capture(job))) => job.message(&message),
+            (message, Some(Job::Outside(job))) => job.message(&message),
+            (message, Some(Job::Passes(job))) => job.message(&message),
         }
     }
 
