@@ -62,7 +62,11 @@ fn more_cpu_a_packet_is_worse() {
     let primary = primary(&repository);
     assert_eq!(primary["metric"], "process-cpu-ns-per-packet");
     assert_eq!(primary["verdict"], "regressed_worthwhile", "{primary}");
-    assert!(ended.last_line().contains("gate no_regression"), "{}", say(&ended));
+    assert!(
+        ended.last_line().contains("gate no_regression"),
+        "{}",
+        say(&ended)
+    );
     // Both builds are told apart, and every pass is of the one that was sealed.
     let plan = json(&repository.path().join("out/plan.json"));
     let [baseline, candidate] =
@@ -79,7 +83,11 @@ fn more_cpu_a_packet_is_worse() {
         let passes = row["delivery"]["passes"].as_array().unwrap();
         assert_eq!(passes.len(), 12, "6 of the whole input, 6 of the short one");
         for pass in passes {
-            let units = if pass["input"] == "whole" { 50_000 } else { 100 };
+            let units = if pass["input"] == "whole" {
+                50_000
+            } else {
+                100
+            };
             assert_eq!(pass["units"], units);
             assert_eq!(pass["program_sha256"], *sealed);
         }
@@ -88,7 +96,11 @@ fn more_cpu_a_packet_is_worse() {
     assert!(log.unwrap().contains("./configure"));
     let verified: Ended = {
         let mut command = bench.wiretrial(&["verify", "out"]);
-        command.current_dir(repository.path()).output().unwrap().into()
+        command
+            .current_dir(repository.path())
+            .output()
+            .unwrap()
+            .into()
     };
     assert_eq!(verified.code, Some(0), "{}", say(&verified));
     assert_eq!(repository.status(), "?? out/\n");
@@ -98,14 +110,24 @@ fn more_cpu_a_packet_is_worse() {
 fn the_same_behaviour_is_the_same() {
     let (_bench, repository, ended) = by_file(Change::Renamed);
     assert_eq!(ended.code, Some(0), "{}", say(&ended));
-    assert_eq!(primary(&repository)["verdict"], "equivalent", "{}", say(&ended));
+    assert_eq!(
+        primary(&repository)["verdict"],
+        "equivalent",
+        "{}",
+        say(&ended)
+    );
 }
 
 #[test]
 fn a_slower_start_is_the_same_and_shown_apart() {
     let (_bench, repository, ended) = by_file(Change::SlowStart);
     assert_eq!(ended.code, Some(0), "{}", say(&ended));
-    assert_eq!(primary(&repository)["verdict"], "equivalent", "{}", say(&ended));
+    assert_eq!(
+        primary(&repository)["verdict"],
+        "equivalent",
+        "{}",
+        say(&ended)
+    );
     let analysis = json(&repository.path().join("out/analysis.json"));
     let passes = analysis["passes"].as_array().unwrap();
     let start_up = |arm: &str| {
@@ -139,7 +161,11 @@ fn what_does_not_build_is_said_with_its_last_lines() {
     );
     assert!(ended.stderr.contains(&said), "{}", say(&ended));
     assert!(ended.stderr.contains("error:"), "{}", say(&ended));
-    assert!(ended.stderr.contains("raw/build-candidate.log"), "{}", say(&ended));
+    assert!(
+        ended.stderr.contains("raw/build-candidate.log"),
+        "{}",
+        say(&ended)
+    );
     assert!(!repository.path().join("out").exists());
 }
 
@@ -165,7 +191,10 @@ fn the_working_tree_is_the_candidate_and_the_merge_base_the_baseline() {
         Some(repository.commit_of("topic").as_str())
     );
     assert_eq!(
-        identities["candidate"]["dirty_sha256"].as_str().unwrap().len(),
+        identities["candidate"]["dirty_sha256"]
+            .as_str()
+            .unwrap()
+            .len(),
         64
     );
     assert!(ended.stdout.contains("exploratory"), "{}", say(&ended));
@@ -182,9 +211,8 @@ fn a_revision_that_builds_nothing_new_is_refused() {
     assert_eq!(ended.code, Some(2), "{}", say(&ended));
     let line = ended.last_line();
     assert!(
-        line.starts_with(
-            "wiretrial: exit 2: baseline and candidate are the same binary (sha256 "
-        ) && line.ends_with("...): nothing to compare. --aa measures the floor on purpose"),
+        line.starts_with("wiretrial: exit 2: baseline and candidate are the same binary (sha256 ")
+            && line.ends_with("...): nothing to compare. --aa measures the floor on purpose"),
         "{line}"
     );
     assert!(!repository.path().join("out").exists());
@@ -254,6 +282,11 @@ fn a_ring_that_is_never_read_to_its_end_loses_nothing() {
     for row in of_candidate {
         assert_eq!(row["ledger"]["lost"], 0, "{row}");
         assert!(row["ledger"]["ring_tail"].as_u64().unwrap() > 0, "{row}");
-        assert!(row["flags"].as_array().unwrap().contains(&"ring_tail".into()));
+        assert!(
+            row["flags"]
+                .as_array()
+                .unwrap()
+                .contains(&"ring_tail".into())
+        );
     }
 }

@@ -9,6 +9,7 @@ pub mod cli;
 pub mod drain;
 pub mod failure;
 pub mod fold;
+mod foreign;
 pub mod latency;
 pub mod path;
 pub mod prepare;

@@ -1,7 +1,6 @@
 //! What of a `prepare` this build can do. Parsing has refused unknown fields before.
 
-use wiretrial_contract::control::MAX_FLOWS;
-use wiretrial_contract::control::ReceiverPrepare;
+use wiretrial_contract::control::{MAX_FLOWS, ReceiverPrepare, SourcePorts};
 use wiretrial_contract::failure::Failure;
 
 /// Most counted datagrams of one trial: bitmaps of 1 GiB.
@@ -15,33 +14,13 @@ const MILLISECOND: u64 = 1_000_000;
 ///
 /// A usage failure that names the field and its value.
 pub fn check(prepare: &ReceiverPrepare) -> Result<(), Failure> {
-    let refuse = |text: String| Err(Failure::usage(format!("prepare: {text}")));
+    check_target(&prepare.interface, prepare.port, prepare.source_ports)?;
     let ports = prepare.source_ports;
     let planned = prepare
         .planned
         .iter()
         .try_fold(0_u64, |sum, n| sum.checked_add(*n));
     let timeout = prepare.capture.timeout_ns;
-    if prepare.interface.is_empty() {
-        return refuse("interface is empty; it must name one, such as lo".into());
-    }
-    if prepare.port == 0 {
-        return refuse("port is 0; it must be 1 to 65535".into());
-    }
-    if ports.count == 0 || ports.count > MAX_FLOWS {
-        let count = ports.count;
-        return refuse(format!(
-            "source_ports.count is {count}; it must be 1 to {MAX_FLOWS}"
-        ));
-    }
-    if ports.first == 0 || ports.first.checked_add(ports.count - 1).is_none() {
-        return refuse(format!(
-            "source_ports.first is {}; with {} flows it must be 1 to {}",
-            ports.first,
-            ports.count,
-            u32::from(u16::MAX) + 1 - u32::from(ports.count)
-        ));
-    }
     if prepare.planned.len() != usize::from(ports.count) {
         return refuse(format!(
             "planned has {} flows and source_ports {}; they must agree",
@@ -60,6 +39,54 @@ pub fn check(prepare: &ReceiverPrepare) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// Refuses an interface, a port and flows that cannot be meant.
+///
+/// # Errors
+///
+/// A usage failure that names the field and its value.
+pub fn check_target(interface: &str, port: u16, ports: SourcePorts) -> Result<(), Failure> {
+    if interface.is_empty() {
+        return refuse("interface is empty; it must name one, such as lo".into());
+    }
+    if port == 0 {
+        return refuse("port is 0; it must be 1 to 65535".into());
+    }
+    if ports.count == 0 || ports.count > MAX_FLOWS {
+        let count = ports.count;
+        return refuse(format!(
+            "source_ports.count is {count}; it must be 1 to {MAX_FLOWS}"
+        ));
+    }
+    if ports.first == 0 || ports.first.checked_add(ports.count - 1).is_none() {
+        return refuse(format!(
+            "source_ports.first is {}; with {} flows it must be 1 to {}",
+            ports.first,
+            ports.count,
+            u32::from(u16::MAX) + 1 - u32::from(ports.count)
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a `stop` with other flows than the `prepare` had.
+///
+/// # Errors
+///
+/// A usage failure with both numbers.
+pub fn check_flows(accepted: &[u64], flows: usize) -> Result<(), Failure> {
+    if accepted.len() == flows {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "stop: accepted has {} flows; prepare had {flows}",
+        accepted.len()
+    )))
+}
+
+fn refuse(text: String) -> Result<(), Failure> {
+    Err(Failure::usage(format!("prepare: {text}")))
 }
 
 #[cfg(test)]

@@ -48,12 +48,16 @@ pub fn pin(cpu: u32) -> Result<(), Failure> {
 ///
 /// sched_getaffinity(2) failed.
 pub fn cpus() -> io::Result<Vec<u32>> {
-    let set = sched_getaffinity(Pid::from_raw(0))?;
-    Ok((0..)
+    Ok(listed(&sched_getaffinity(Pid::from_raw(0))?))
+}
+
+/// The CPUs in a set, in order.
+pub(crate) fn listed(set: &CpuSet) -> Vec<u32> {
+    (0..)
         .zip(0..CpuSet::count())
         .filter(|(_, index)| set.is_set(*index) == Ok(true))
         .map(|(cpu, _)| cpu)
-        .collect())
+        .collect()
 }
 
 /// Context switches of the process since it started, all threads (getrusage(2)).
@@ -81,6 +85,11 @@ impl Switches {
 #[must_use]
 pub fn peak_rss_bytes() -> Option<u64> {
     peak_in(&fs::read_to_string("/proc/self/status").ok()?)
+}
+
+/// The same of another process.
+pub(crate) fn peak_rss_of(pid: Pid) -> Option<u64> {
+    peak_in(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
 
 fn peak_in(status: &str) -> Option<u64> {

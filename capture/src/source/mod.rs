@@ -11,6 +11,7 @@ pub use live::{
     libpcap_version,
 };
 
+pub use crate::sys::{PacketSocket, packet_sockets};
 /// libpcap's words alone.
 fn words(error: pcap::Error) -> String {
     match error {

@@ -1,4 +1,4 @@
-//! The ring of a packet socket as the kernel made it, through `NETLINK_SOCK_DIAG` (sock_diag(7)).
+//! Packet sockets and their rings as the kernel made them, through `NETLINK_SOCK_DIAG` (sock_diag(7)).
 //!
 //! libpcap shrinks a ring without saying so when memory is short, and rounds it to blocks; the
 //! kernel's own listing is the only outside view. Layouts are those of linux/packet_diag.h,
@@ -22,11 +22,28 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const HEADER: usize = 16;
 const DIAG_MESSAGE: usize = 16;
-const SHOW_INFO_AND_RING: u32 = 0x1 | 0x4;
+/// Information, ring and filter.
+const SHOW: u32 = 0x1 | 0x4 | 0x20;
 const ATTRIBUTE_INFO: u16 = 0;
 const ATTRIBUTE_RX_RING: u16 = 2;
+const ATTRIBUTE_FILTER: u16 = 7;
 /// Replies read before giving up; a reply holds many sockets.
 const MOST_REPLIES: usize = 1024;
+
+/// A packet socket of any process, as the kernel lists it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketSocket {
+    /// Its inode: what `/proc/PID/fd` of its holder points to.
+    pub inode: u32,
+    /// The Ethernet protocol it takes, such as 3 for all; 0 while it takes nothing.
+    pub protocol: u16,
+    /// Index of the interface it is bound to; 0 for all of them.
+    pub interface: Option<u32>,
+    /// Its receive ring, when it has one.
+    pub ring: Option<RingGeometry>,
+    /// Bytes of its classic filter; 0 without one, and for callers that may not see it.
+    pub filter_bytes: usize,
+}
 
 /// The receive ring of a packet socket of this network namespace, or `None` when it has none.
 ///
@@ -35,6 +52,17 @@ const MOST_REPLIES: usize = 1024;
 /// Netlink or its packet module is not there, or gave no answer within a second.
 pub(crate) fn ring_of(packet_socket: BorrowedFd<'_>) -> io::Result<Option<RingGeometry>> {
     let inode = u32::try_from(fstat(packet_socket)?.st_ino).map_err(io::Error::other)?;
+    let sockets = packet_sockets()?;
+    let ours = sockets.into_iter().find(|socket| socket.inode == inode);
+    Ok(ours.and_then(|socket| socket.ring))
+}
+
+/// All packet sockets of the calling thread's network namespace, whoever holds them.
+///
+/// # Errors
+///
+/// Netlink or its packet module is not there, or gave no answer within a second.
+pub fn packet_sockets() -> io::Result<Vec<PacketSocket>> {
     let netlink = socket(
         AddressFamily::Netlink,
         SockType::Raw,
@@ -45,10 +73,10 @@ pub(crate) fn ring_of(packet_socket: BorrowedFd<'_>) -> io::Result<Option<RingGe
     let fd = netlink.as_raw_fd();
     sendto(fd, &request(), &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
     let mut buffer = vec![0_u8; 32 << 10];
-    let mut found = None;
+    let mut found = Vec::new();
     for _ in 0..MOST_REPLIES {
         let length = recv(fd, &mut buffer, MsgFlags::empty())?;
-        if read_reply(&buffer[..length], inode, &mut found)? {
+        if read_reply(&buffer[..length], &mut found)? {
             return Ok(found);
         }
     }
@@ -64,13 +92,13 @@ fn request() -> Vec<u8> {
     out.extend([0; 8]); // sequence, port: the kernel's answer needs neither
     out.extend([AddressFamily::Packet as u8, 0, 0, 0]);
     out.extend([0; 4]); // inode: a dump ignores it
-    out.extend(SHOW_INFO_AND_RING.to_ne_bytes());
+    out.extend(SHOW.to_ne_bytes());
     out.extend([0; 8]); // cookie
     out
 }
 
 /// Reads the messages of one datagram; true when the dump has ended.
-fn read_reply(mut bytes: &[u8], inode: u32, found: &mut Option<RingGeometry>) -> io::Result<bool> {
+fn read_reply(mut bytes: &[u8], found: &mut Vec<PacketSocket>) -> io::Result<bool> {
     while let Some(length) = u32_at(bytes, 0) {
         let length = length as usize;
         let (Some(kind), Some(message)) = (u16_at(bytes, 4), bytes.get(HEADER..length)) else {
@@ -82,9 +110,7 @@ fn read_reply(mut bytes: &[u8], inode: u32, found: &mut Option<RingGeometry>) ->
                 let code = u32_at(message, 0).map_or(0, u32::cast_signed);
                 return Err(io::Error::from_raw_os_error(-code));
             }
-            SOCK_DIAG_BY_FAMILY if u32_at(message, 4) == Some(inode) => {
-                *found = read_ring(message.get(DIAG_MESSAGE..).unwrap_or_default());
-            }
+            SOCK_DIAG_BY_FAMILY => found.extend(read_socket(message)),
             _ => {}
         }
         bytes = bytes.get(aligned(length)..).unwrap_or_default();
@@ -92,22 +118,38 @@ fn read_reply(mut bytes: &[u8], inode: u32, found: &mut Option<RingGeometry>) ->
     Ok(false)
 }
 
-fn read_ring(mut attributes: &[u8]) -> Option<RingGeometry> {
+fn read_socket(message: &[u8]) -> Option<PacketSocket> {
+    let mut socket = PacketSocket {
+        inode: u32_at(message, 4)?,
+        protocol: u16_at(message, 2)?,
+        interface: None,
+        ring: None,
+        filter_bytes: 0,
+    };
     let mut version = None;
     let mut ring = None;
+    let mut attributes = message.get(DIAG_MESSAGE..)?;
     while let (Some(length), Some(kind)) = (u16_at(attributes, 0), u16_at(attributes, 2)) {
         let length = usize::from(length);
         let value = attributes.get(4..length)?;
         match kind {
-            ATTRIBUTE_INFO => version = u32_at(value, 4),
+            ATTRIBUTE_INFO => {
+                socket.interface = u32_at(value, 0);
+                version = u32_at(value, 4);
+            }
             ATTRIBUTE_RX_RING => ring = Some(value),
+            ATTRIBUTE_FILTER => socket.filter_bytes = value.len(),
             _ => {}
         }
         attributes = attributes.get(aligned(length)..).unwrap_or_default();
     }
-    let ring = ring?;
+    socket.ring = ring.and_then(|ring| read_ring(ring, version?));
+    Some(socket)
+}
+
+fn read_ring(ring: &[u8], version: u32) -> Option<RingGeometry> {
     Some(RingGeometry {
-        version: version? + 1,
+        version: version + 1,
         block_bytes: u32_at(ring, 0)?,
         blocks: u32_at(ring, 4)?,
         frame_bytes: u32_at(ring, 8)?,
@@ -163,6 +205,7 @@ mod tests {
         let ours = [
             attribute(ATTRIBUTE_INFO, &[1, 2, 0, 0, 0, 0]),
             attribute(5, &[0]),
+            attribute(ATTRIBUTE_FILTER, &[0]),
             attribute(ATTRIBUTE_RX_RING, &[262_144, 64, 80, 209_664, 10, 0, 0]),
         ]
         .concat();
@@ -173,10 +216,13 @@ mod tests {
             socket_message(8, &other),
         ]
         .concat();
-        let mut found = None;
-        assert!(!read_reply(&reply, 7, &mut found).unwrap());
-        assert!(read_reply(&message(NLMSG_DONE, &[0; 4]), 7, &mut found).unwrap());
-        let ring = found.unwrap();
+        let mut found = Vec::new();
+        assert!(!read_reply(&reply, &mut found).unwrap());
+        assert!(read_reply(&message(NLMSG_DONE, &[0; 4]), &mut found).unwrap());
+        assert_eq!(found.iter().map(|s| s.inode).collect::<Vec<_>>(), [6, 7, 8]);
+        assert_eq!((found[1].protocol, found[1].interface), (768, Some(1)));
+        assert_eq!((found[0].ring, found[1].filter_bytes), (None, 4));
+        let ring = found[1].ring.unwrap();
         assert_eq!(
             (ring.version, ring.block_bytes, ring.blocks),
             (3, 262_144, 64)
@@ -190,11 +236,11 @@ mod tests {
     #[test]
     fn a_socket_without_a_ring_has_none_and_an_error_is_one() {
         let info = attribute(ATTRIBUTE_INFO, &[1, 2, 0, 0, 0, 0]);
-        let mut found = None;
-        read_reply(&socket_message(7, &info), 7, &mut found).unwrap();
-        assert_eq!(found, None);
+        let mut found = Vec::new();
+        read_reply(&socket_message(7, &info), &mut found).unwrap();
+        assert_eq!((found[0].ring, found[0].interface), (None, Some(1)));
         let error = message(NLMSG_ERROR, &(-2_i32).to_ne_bytes());
-        let error = read_reply(&error, 7, &mut found).unwrap_err();
+        let error = read_reply(&error, &mut found).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
@@ -207,9 +253,9 @@ mod tests {
         .concat();
         let reply = socket_message(7, &ring);
         for end in 4..reply.len() {
-            let mut found = None;
-            assert!(read_reply(&reply[..end], 7, &mut found).is_err());
-            assert_eq!(found, None);
+            let mut found = Vec::new();
+            assert!(read_reply(&reply[..end], &mut found).is_err());
+            assert_eq!(found, []);
         }
     }
 }

@@ -4,4 +4,5 @@ mod diag;
 mod options;
 
 pub(crate) use diag::ring_of;
+pub use diag::{PacketSocket, packet_sockets};
 pub(crate) use options::{Precision, ignore_outgoing, libpcap_version, precision};

@@ -8,7 +8,10 @@
 use std::time::Duration;
 
 use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+use nix::time::{
+    ClockId, ClockNanosleepFlags, clock_getcpuclockid, clock_gettime, clock_nanosleep,
+};
+use nix::unistd::Pid;
 
 /// `CLOCK_MONOTONIC`, ns since an arbitrary start that is fixed until the next boot.
 #[must_use]
@@ -26,6 +29,14 @@ pub fn realtime_ns() -> u64 {
 #[must_use]
 pub fn process_cpu_ns() -> u64 {
     read(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of another process, all threads, user and system, in ns (clock_getcpuclockid(3));
+/// `None` once it is gone. One that has ended and was not waited for still has it.
+#[must_use]
+pub fn cpu_ns_of(process: Pid) -> Option<u64> {
+    let time = clock_gettime(clock_getcpuclockid(process).ok()?).ok()?;
+    Some(nanoseconds(time))
 }
 
 /// CPU time of the calling thread, user and system, in ns.
@@ -103,7 +114,10 @@ fn format(realtime_ns: u64, pattern: &str) -> String {
 }
 
 fn read(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock).expect("Linux has this clock");
+    nanoseconds(clock_gettime(clock).expect("Linux has this clock"))
+}
+
+fn nanoseconds(time: TimeSpec) -> u64 {
     time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned()
 }
 
@@ -137,6 +151,15 @@ mod tests {
         let deadline = monotonic_ns() + 1_000_000;
         sleep_until(deadline);
         assert!(monotonic_ns() >= deadline);
+    }
+
+    #[test]
+    fn a_process_is_read_by_its_number() {
+        let before = process_cpu_ns();
+        let ours = cpu_ns_of(nix::unistd::getpid()).unwrap();
+        assert!(ours >= before && ours <= process_cpu_ns());
+        let beyond = Pid::from_raw(1 << 23); // the kernel gives numbers up to 2^22
+        assert_eq!(cpu_ns_of(beyond), None);
     }
 
     #[test]

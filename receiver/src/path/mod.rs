@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use nix::ifaddrs::getifaddrs;
 use std::net::IpAddr;
-use wiretrial_capture::source::{Live, LiveSettings};
-use wiretrial_contract::control::{ReceiverPrepare, ReceiverReady};
+use wiretrial_capture::source::{self, Live, LiveSettings};
+use wiretrial_contract::control::{ReceiverPrepare, ReceiverReady, SourcePorts};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::report::{ReceiverReport, RingGeometry};
 use wiretrial_contract::units::Family;
@@ -65,7 +65,7 @@ pub fn open(prepare: &ReceiverPrepare) -> Result<Opened, Failure> {
         process::pin(cpu)?;
     }
     let sink = Sink::bind(prepare.family, prepare.port)?;
-    let filter = filter(prepare);
+    let filter = filter(prepare.family, prepare.port, prepare.source_ports);
     let capture = &prepare.capture;
     let settings = LiveSettings {
         interface: prepare.interface.clone(),
@@ -77,14 +77,7 @@ pub fn open(prepare: &ReceiverPrepare) -> Result<Opened, Failure> {
     };
     let live = Live::open(&settings, &filter).map_err(of_capture)?;
     // A kernel without the listing leaves the ring unknown; that is no reason not to capture.
-    let ring = live.ring().ok().flatten().map(|ring| RingGeometry {
-        version: ring.version,
-        block_bytes: ring.block_bytes,
-        blocks: ring.blocks,
-        frame_bytes: ring.frame_bytes,
-        frames: ring.frames,
-        retire_ms: ring.retire_ms,
-    });
+    let ring = live.ring().ok().flatten().map(of_ring);
     let ready = ReceiverReady {
         addresses: addresses(&prepare.interface),
         interface: prepare.interface.clone(),
@@ -100,12 +93,11 @@ pub fn open(prepare: &ReceiverPrepare) -> Result<Opened, Failure> {
 
 /// The capture filter (pcap-filter(7)): our port, our flows, our family, and no direction.
 #[must_use]
-pub fn filter(prepare: &ReceiverPrepare) -> String {
-    let family = match prepare.family {
+pub fn filter(family: Family, port: u16, ports: SourcePorts) -> String {
+    let family = match family {
         Family::Ipv4 => "ip",
         Family::Ipv6 => "ip6",
     };
-    let ports = prepare.source_ports;
     let first = ports.first;
     let source = match ports.count {
         1 => format!("src port {first}"),
@@ -114,13 +106,23 @@ pub fn filter(prepare: &ReceiverPrepare) -> String {
             u32::from(first) + u32::from(count) - 1
         ),
     };
-    format!(
-        "{family} and udp and dst port {} and {source}",
-        prepare.port
-    )
+    format!("{family} and udp and dst port {port} and {source}")
 }
 
-fn addresses(interface: &str) -> Vec<IpAddr> {
+/// A ring as messages say it.
+pub(crate) fn of_ring(ring: source::RingGeometry) -> RingGeometry {
+    RingGeometry {
+        version: ring.version,
+        block_bytes: ring.block_bytes,
+        blocks: ring.blocks,
+        frame_bytes: ring.frame_bytes,
+        frames: ring.frames,
+        retire_ms: ring.retire_ms,
+    }
+}
+
+/// The addresses of an interface, in order.
+pub(crate) fn addresses(interface: &str) -> Vec<IpAddr> {
     let mut found: Vec<IpAddr> = getifaddrs()
         .into_iter()
         .flatten()

@@ -2,6 +2,7 @@
 //! receiver on a pipe.
 
 #![allow(clippy::print_stderr, reason = "a skip is printed")]
+#![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::cell::Cell;
 use std::fs::File;
@@ -26,30 +27,80 @@ const RECEIVER: &str = env!("CARGO_BIN_EXE_wiretrial-receiver");
 /// The receiver whose allocator counts.
 pub(crate) const COUNTING: &str = env!("CARGO_BIN_EXE_wiretrial-receiver-heap");
 
-/// Runs `body` in a network namespace of its own, by running this very test again in there.
+/// Runs `body` in a network namespace of its own, by running this very test again in there as
+/// root of a user namespace.
 pub(crate) fn inside(test: &str, body: impl FnOnce()) {
+    again_in(test, &["-Urn"], body);
+}
+
+/// The same with mounts of its own and as the user of a campaign is: not root, with capabilities
+/// that programs inherit.
+pub(crate) fn alone(test: &str, body: impl FnOnce()) {
+    let user = [
+        "--user",
+        "--map-user=1000",
+        "--map-group=1000",
+        "--keep-caps",
+        "--net",
+        "--mount",
+    ];
+    again_in(test, &user, body);
+}
+
+fn again_in(test: &str, namespaces: &[&str], body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         ip(&["link", "set", "lo", "up"]);
         return body();
     }
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("live.lock");
-    let lock = File::create(path).unwrap();
-    lock.lock().unwrap();
-    let can = Command::new("unshare").args(["-Urn", "true"]).output();
+    let _lock = lock();
+    let can = Command::new("unshare")
+        .args(namespaces)
+        .arg("true")
+        .output();
     if !can.is_ok_and(|output| output.status.success()) {
-        let require = std::env::var_os("CI").is_some();
-        assert!(!require, "{test}: no private network namespace here");
-        eprintln!("skipped: {test}: no private network namespace here");
-        return;
+        return skip(&format!("{test}: no private network namespace here"));
     }
     let status = Command::new("unshare")
-        .arg("-Urn")
+        .args(namespaces)
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(INSIDE, "1")
         .status()
         .unwrap();
     assert!(status.success(), "{test} failed in its namespace");
+}
+
+/// One live test at a time, over all processes.
+pub(crate) fn lock() -> File {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("live.lock");
+    let lock = File::create(path).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+/// Says what cannot be tested here; with `CI` set that is a failure.
+pub(crate) fn skip(what: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{what}");
+    eprintln!("skipped: {what}");
+}
+
+/// Whether control groups that sum CPU time can be made here.
+pub(crate) fn can_group() -> bool {
+    let folders = [
+        "/sys/fs/cgroup/unified",
+        "/sys/fs/cgroup/cpuacct",
+        "/sys/fs/cgroup",
+    ];
+    folders.iter().any(|folder| {
+        let group = Path::new(folder).join(format!("wiretrial-test-{}", std::process::id()));
+        let made = std::fs::create_dir(&group).is_ok();
+        let counts = ["cpu.stat", "cpuacct.usage"]
+            .iter()
+            .any(|file| group.join(file).exists());
+        // What was not made is not there to be removed.
+        let _ = std::fs::remove_dir(&group);
+        made && counts
+    })
 }
 
 /// A trial of two flows of 1000 datagrams with compact stamps on `lo`.
@@ -333,6 +384,11 @@ pub(crate) fn by_hand_report(process: &mut std::process::Child) -> (ReceiverRepo
 
 /// Runs `ip` in the namespace of the test.
 pub(crate) fn ip(arguments: &[&str]) {
-    let status = Command::new("ip").args(arguments).status().unwrap();
-    assert!(status.success(), "ip {arguments:?}");
+    run("ip", arguments);
+}
+
+/// Runs a program in the namespace of the test.
+pub(crate) fn run(program: &str, arguments: &[&str]) {
+    let status = Command::new(program).args(arguments).status().unwrap();
+    assert!(status.success(), "{program} {arguments:?}");
 }

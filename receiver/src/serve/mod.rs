@@ -1,34 +1,41 @@
-//! As a child of the harness: one trial over standard input and output, in the order of the line
+//! As a child of the harness: one job over standard input and output, in the order of the line
 //! protocol.
 //!
-//! `hello`; `prepare` -> `ready`; `seen`; `armed`; `stop` -> `done`, `report`; `bye`. An empty
-//! `stop`, `bye`, the end of standard input, SIGINT, SIGTERM and the deadline end it at any time
+//! `hello`; `prepare`, which says what the job is: a trial of the built-in capture, a trial of a
+//! program of the user's, or passes over an input. What follows is the job's. An empty `stop`,
+//! `bye`, the end of standard input, SIGINT, SIGTERM, SIGHUP and the deadline end it at any time
 //! and at once. Nothing but messages goes to standard output.
 
+mod capture;
+mod outside;
+mod passes;
+
 use std::io::{self, BufReader};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use wiretrial_capture::source::{Waker, libpcap_version};
+use wiretrial_capture::source::libpcap_version;
 use wiretrial_contract::control::{
-    self, BEAT_LIMIT_NS, ChildError, Done, FromChild, Hello, LineError, Reader, Ready,
-    ReceiverPrepare, Role, ToChild,
+    self, BEAT_LIMIT_NS, ChildError, FromChild, Hello, LineError, Reader, Role, ToChild,
 };
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::{clock, digest};
 
-use crate::path::{self, Notice, Order, Start, Stop};
-use crate::{prepare, process};
+use self::capture::Capture;
+use self::outside::Outside;
+use self::passes::Passes;
+use crate::foreign::{LiveNotice, PassesNotice};
+use crate::{path, process};
 
-/// Serves one trial.
+/// Serves one job.
 ///
 /// # Errors
 ///
 /// Everything but `bye` and an empty `stop`; it has been said to the harness as `error` too.
 pub fn run() -> Result<(), Failure> {
     let (events, inbox) = channel();
+    // The server and its job are gone, and with them all they started, before an error is said.
     let result = Server::start(&events).and_then(|mut server| server.run(&inbox, &events));
     if let Err(failure) = &result {
         // The harness may be gone; then the exit code has to do.
@@ -44,11 +51,13 @@ pub fn run() -> Result<(), Failure> {
 }
 
 enum Event {
-    Message(ToChild),
+    Message(Box<ToChild>),
     BadLine(LineError),
     EndOfInput,
     Signal,
-    Path(Notice),
+    Capture(path::Notice),
+    Outside(LiveNotice),
+    Passes(PassesNotice),
 }
 
 /// Where the conversation stands.
@@ -61,12 +70,17 @@ enum Step {
     Reported,
 }
 
+/// What the process was prepared for.
+#[derive(Debug)]
+enum Job {
+    Capture(Capture),
+    Outside(Outside),
+    Passes(Passes),
+}
+
 #[derive(Debug)]
 struct Server {
-    step: Step,
-    order: Arc<Order>,
-    waker: Option<Waker>,
-    planned: Vec<u64>,
+    job: Option<Job>,
     deadline_ns: Option<u64>,
     deadline_length_ns: u64,
     beat_ns: Option<u64>,
@@ -86,10 +100,7 @@ impl Server {
             .spawn(move || read_lines(&lines))
             .map_err(|error| Failure::host(format!("cannot start the input thread: {error}")))?;
         Ok(Self {
-            step: Step::Started,
-            order: Arc::default(),
-            waker: None,
-            planned: Vec::new(),
+            job: None,
             deadline_ns: None,
             deadline_length_ns: 0,
             beat_ns: None,
@@ -99,9 +110,11 @@ impl Server {
     fn run(&mut self, inbox: &Receiver<Event>, events: &Sender<Event>) -> Result<(), Failure> {
         loop {
             match self.next(inbox)? {
-                Event::Message(ToChild::Bye) => return Ok(()),
-                Event::Message(ToChild::Stop(stop)) if stop.accepted.is_empty() => return Ok(()),
-                Event::Message(message) => self.message(message, events)?,
+                Event::Message(message) => match *message {
+                    ToChild::Bye => return Ok(()),
+                    ToChild::Stop(stop) if stop.accepted.is_empty() => return Ok(()),
+                    message => self.message(message, events)?,
+                },
                 Event::BadLine(LineError::Io(error)) => {
                     return Err(Failure::evidence(LineError::Io(error).to_string()));
                 }
@@ -110,7 +123,21 @@ impl Server {
                     return Err(Failure::evidence("standard input ended before bye"));
                 }
                 Event::Signal => return Err(Failure::interrupted()),
-                Event::Path(notice) => self.notice(notice)?,
+                Event::Capture(notice) => {
+                    if let Some(Job::Capture(job)) = &mut self.job {
+                        job.notice(notice)?;
+                    }
+                }
+                Event::Outside(notice) => {
+                    if let Some(Job::Outside(job)) = &mut self.job {
+                        job.notice(notice)?;
+                    }
+                }
+                Event::Passes(notice) => {
+                    if let Some(Job::Passes(job)) = &mut self.job {
+                        job.notice(notice)?;
+                    }
+                }
             }
         }
     }
@@ -139,93 +166,41 @@ impl Server {
     }
 
     fn message(&mut self, message: ToChild, events: &Sender<Event>) -> Result<(), Failure> {
-        match (message, self.step) {
+        match (message, &mut self.job) {
             (ToChild::Beat, _) => {
                 self.beat_ns = Some(clock::monotonic_ns());
                 Ok(())
             }
-            (ToChild::PrepareReceiver(prepare), Step::Started) => self.prepare(prepare, events),
-            (ToChild::Stop(stop), Step::Armed) => self.stop(&stop.accepted),
-            (ToChild::PrepareReceiver(_), step) => Err(out_of_order("prepare", step)),
-            (ToChild::Stop(_), step) => Err(out_of_order("stop", step)),
-            (ToChild::PrepareOutside(_) | ToChild::PreparePasses(_) | ToChild::Pass(_), _) => {
-                Err(not_ours("prepare of a program"))
+            (message @ (ToChild::PrepareGenerator(_) | ToChild::Probe | ToChild::Go), _) => {
+                Err(not_ours(&message))
             }
-            (ToChild::PrepareGenerator(_), _) => Err(not_ours("prepare of a generator")),
-            (ToChild::Probe, _) => Err(not_ours("probe")),
-            (ToChild::Go, _) => Err(not_ours("go")),
+            (ToChild::PrepareReceiver(prepare), None) => {
+                self.limit(prepare.deadline_ns);
+                self.job = Some(Job::Capture(Capture::start(prepare, events)?));
+                Ok(())
+            }
+            (ToChild::PrepareOutside(prepare), None) => {
+                self.limit(prepare.deadline_ns);
+                self.job = Some(Job::Outside(Outside::start(prepare, events)?));
+                Ok(())
+            }
+            (ToChild::PreparePasses(prepare), None) => {
+                self.limit(prepare.deadline_ns);
+                self.job = Some(Job::Passes(Passes::start(prepare, events)?));
+                Ok(())
+            }
             (ToChild::Bye, _) => unreachable!("bye has ended the loop"),
+            (message, None) => Err(out_of_order(&message, Step::Started)),
+            (message, Some(Job::Capture(job))) => job.message(&message),
+            (message, Some(Job::Outside(job))) => job.message(&message),
+            (message, Some(Job::Passes(job))) => job.message(&message),
         }
     }
 
-    fn prepare(&mut self, prepare: ReceiverPrepare, events: &Sender<Event>) -> Result<(), Failure> {
-        self.deadline_length_ns = prepare.deadline_ns;
-        self.deadline_ns = Some(clock::monotonic_ns().saturating_add(prepare.deadline_ns));
-        prepare::check(&prepare)?;
-        let opened = path::open(&prepare)?;
-        let ready = opened.ready.clone();
-        self.waker = Some(opened.live.waker());
-        let notices = events.clone();
-        let notify = move |notice| {
-            // Without a receiver the process is ending anyway.
-            let _ = notices.send(Event::Path(notice));
-        };
-        // The thread runs before `ready` is out, so that nothing sent after it waits for a start;
-        // what it has to say waits in the inbox until then.
-        path::spawn(
-            opened,
-            &prepare,
-            Start::AfterProbe,
-            Arc::clone(&self.order),
-            notify,
-        )?;
-        self.planned = prepare.planned;
-        self.step = Step::Ready;
-        say(&FromChild::Ready(Ready::Receiver(ready)))
-    }
-
-    fn stop(&mut self, accepted: &[u64]) -> Result<(), Failure> {
-        if accepted.len() != self.planned.len() {
-            return Err(Failure::usage(format!(
-                "stop: accepted has {} flows; prepare had {}",
-                accepted.len(),
-                self.planned.len()
-            )));
-        }
-        for (flow, (accepted, planned)) in accepted.iter().zip(&self.planned).enumerate() {
-            if accepted > planned {
-                return Err(Failure::usage(format!(
-                    "stop: accepted of flow {flow} is {accepted}; {planned} were planned"
-                )));
-            }
-        }
-        let stop = Stop {
-            accepted: Some(accepted.iter().sum()),
-        };
-        self.order.set(stop).expect("the step allows one stop only");
-        self.waker
-            .as_ref()
-            .expect("armed means that a capture is open")
-            .wake();
-        self.step = Step::Stopping;
-        Ok(())
-    }
-
-    fn notice(&mut self, notice: Notice) -> Result<(), Failure> {
-        match notice {
-            Notice::Seen => say(&FromChild::Seen),
-            Notice::Armed => {
-                self.step = Step::Armed;
-                say(&FromChild::Armed)
-            }
-            Notice::Complete => Ok(()),
-            Notice::Report(report) => {
-                self.step = Step::Reported;
-                say(&FromChild::Done(Done::default()))?;
-                say(&FromChild::ReceiverReport(report))
-            }
-            Notice::Failed(failure) => Err(failure),
-        }
+    /// The process ends by itself `length_ns` from now on.
+    fn limit(&mut self, length_ns: u64) {
+        self.deadline_length_ns = length_ns;
+        self.deadline_ns = Some(clock::monotonic_ns().saturating_add(length_ns));
     }
 }
 
@@ -246,7 +221,7 @@ fn read_lines(events: &Sender<Event>) {
     let mut reader = Reader::new(BufReader::new(io::stdin()));
     loop {
         let (event, more) = match reader.receive() {
-            Ok(Some(message)) => (Event::Message(message), true),
+            Ok(Some(message)) => (Event::Message(Box::new(message)), true),
             Ok(None) => (Event::EndOfInput, false),
             Err(error) => (Event::BadLine(error), false),
         };
@@ -261,9 +236,26 @@ fn say(message: &FromChild) -> Result<(), Failure> {
         .map_err(|error| Failure::evidence(format!("the harness is gone: {error}")))
 }
 
-fn out_of_order(kind: &str, step: Step) -> Failure {
+/// The type a message carries on its line.
+fn kind(message: &ToChild) -> &'static str {
+    match message {
+        ToChild::PrepareReceiver(_)
+        | ToChild::PrepareOutside(_)
+        | ToChild::PreparePasses(_)
+        | ToChild::PrepareGenerator(_) => "prepare",
+        ToChild::Pass(_) => "pass",
+        ToChild::Probe => "probe",
+        ToChild::Go => "go",
+        ToChild::Stop(_) => "stop",
+        ToChild::Beat => "beat",
+        ToChild::Bye => "bye",
+    }
+}
+
+fn out_of_order(message: &ToChild, step: Step) -> Failure {
     Failure::usage(format!(
-        "unexpected message \"{kind}\" when {}",
+        "unexpected message \"{}\" when {}",
+        kind(message),
         match step {
             Step::Started => "nothing is prepared",
             Step::Ready => "not armed",
@@ -274,20 +266,22 @@ fn out_of_order(kind: &str, step: Step) -> Failure {
     ))
 }
 
-fn not_ours(kind: &str) -> Failure {
+fn not_ours(message: &ToChild) -> Failure {
+    let kind = match message {
+        ToChild::PrepareGenerator(_) => "prepare of a generator",
+        other => kind(other),
+    };
     Failure::usage(format!("unexpected message \"{kind}\": this is a receiver"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wiretrial_contract::control::Stop;
 
     fn server() -> Server {
         Server {
-            step: Step::Started,
-            order: Arc::default(),
-            waker: None,
-            planned: Vec::new(),
+            job: None,
             deadline_ns: None,
             deadline_length_ns: 7_000_000,
             beat_ns: None,
@@ -323,22 +317,19 @@ mod tests {
     }
 
     #[test]
-    fn a_beat_is_taken_at_any_step_and_a_generators_messages_at_none() {
+    fn a_beat_is_taken_before_a_prepare_and_a_generators_messages_never() {
         let (events, _inbox) = channel();
         let mut server = server();
-        for step in [
-            Step::Started,
-            Step::Ready,
-            Step::Armed,
-            Step::Stopping,
-            Step::Reported,
-        ] {
-            server.step = step;
-            server.message(ToChild::Beat, &events).unwrap();
-            assert!(server.beat_ns.take().is_some());
-            for message in [ToChild::Probe, ToChild::Go] {
-                assert_eq!(server.message(message, &events).unwrap_err().code, 2);
-            }
+        server.message(ToChild::Beat, &events).unwrap();
+        assert!(server.beat_ns.take().is_some());
+        for message in [ToChild::Probe, ToChild::Go] {
+            assert_eq!(server.message(message, &events).unwrap_err().code, 2);
         }
+        let stop = ToChild::Stop(Stop { accepted: vec![1] });
+        let failure = server.message(stop, &events).unwrap_err();
+        assert_eq!(
+            failure.message,
+            "unexpected message \"stop\" when nothing is prepared"
+        );
     }
 }
