@@ -7,6 +7,7 @@
 //! More than six cases show the six worst and a line with the number of the others.
 
 mod layout;
+mod passes;
 mod sections;
 
 use wiretrial_contract::analysis::Analysis;
@@ -78,7 +79,7 @@ struct Fit {
 impl Fit {
     /// From everything to the least, each step leaving out one thing more.
     fn all(analysis: &Analysis) -> [Self; 12] {
-        let unclean = table::unclean_cases(analysis).max(sections::wrong_cases(analysis));
+        let unclean = table::unclean_cases(analysis).max(passes::wrong_cases(analysis));
         let need = (unclean + 1).min(3);
         [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(|step: usize| Self {
             cases: CASES - step.saturating_sub(6),
@@ -108,7 +109,7 @@ fn render(analysis: &Analysis, session: &Session, colour: Colour, fit: &Fit) -> 
     section(if table::is_live(analysis) {
         sections::packets(analysis, fit.packet_rows, colour)
     } else {
-        sections::work(analysis, fit.packet_rows, colour)
+        passes::work(analysis, fit.packet_rows, colour)
     });
     section(sections::footer(
         analysis,

@@ -1,5 +1,7 @@
 //! Each arm of a case as a load: how many were lost, where, and whether the limit was kept.
 
+mod totals;
+
 use std::collections::BTreeMap;
 
 use wiretrial_contract::analysis::{Load, LoadVerdict, round12};
@@ -9,6 +11,7 @@ use wiretrial_contract::units::loss_ratio;
 use wiretrial_stats::loss::{self, Lost, Repeat, Sender, Setting};
 use wiretrial_stats::proportion;
 
+use self::totals::Totals;
 use super::CaseRows;
 use crate::trial::guards::relative_difference;
 
@@ -98,57 +101,6 @@ fn offered_pps(row: &TrialRecord) -> Option<f64> {
 
 fn offered_ratio(row: &TrialRecord) -> Option<f64> {
     Some(offered_pps(row)? / float(row.intended_pps?))
-}
-
-/// Datagrams of one trial or of several.
-#[derive(Default, Clone, Copy)]
-struct Totals {
-    accepted: u64,
-    /// Delivered, at least.
-    unique: u64,
-    /// Lost, at most.
-    lost: u64,
-    /// Lost, at least.
-    least: u64,
-    /// Whether `least` and `lost` are the ends of a range.
-    range: bool,
-    unexplained: i64,
-}
-
-impl Totals {
-    fn of<'a>(rows: impl Iterator<Item = &'a TrialRecord>) -> Self {
-        rows.filter_map(Self::of_trial)
-            .fold(Self::default(), |sum, one| Self {
-                accepted: sum.accepted.saturating_add(one.accepted),
-                unique: sum.unique.saturating_add(one.unique),
-                lost: sum.lost.saturating_add(one.lost),
-                least: sum.least.saturating_add(one.least),
-                range: sum.range || one.range,
-                unexplained: sum.unexplained.saturating_add(one.unexplained),
-            })
-    }
-
-    /// Of a program that told nothing there is no ledger: it may have lost nothing or everything.
-    fn of_trial(row: &TrialRecord) -> Option<Self> {
-        let Some(ledger) = &row.ledger else {
-            let accepted = row.tally().filter(|_| row.count().is_some())?.accepted;
-            return Some(Self {
-                accepted,
-                lost: accepted,
-                range: true,
-                ..Self::default()
-            });
-        };
-        let lost = ledger.lost.max(0).unsigned_abs();
-        Some(Self {
-            accepted: ledger.accepted,
-            unique: ledger.unique,
-            lost,
-            least: ledger.lost_least.unwrap_or(lost),
-            range: ledger.lost_least.is_some(),
-            unexplained: ledger.unexplained,
-        })
-    }
 }
 
 fn of_arm(plan: &Plan, case: &CaseRows<'_>, live: &Live, arm: usize) -> Load {

@@ -3,6 +3,7 @@
 //! The rule was sealed with the plan; nothing here can be set after the data are in. Only pairs
 //! whose members both ran and passed every guard are in an estimate.
 
+mod class;
 mod gates;
 mod limits;
 mod loads;
@@ -87,7 +88,7 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
         .flat_map(|case| passes::of_case(plan, case))
         .collect();
     let verdict = gates::worst(&comparisons);
-    let (class, class_reasons) = limits::class(plan, &cases);
+    let (class, class_reasons) = class::class(plan, &cases);
     let mut analysis = Analysis {
         schema: ANALYSIS_SCHEMA.into(),
         campaign: plan.campaign.name.clone(),

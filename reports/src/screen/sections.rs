@@ -1,12 +1,12 @@
 //! The parts of a screen, from top to bottom.
 
-use wiretrial_contract::analysis::{Analysis, Comparison, Verdict, WorkProof};
+use wiretrial_contract::analysis::{Analysis, Comparison, Verdict};
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::metric::{Direction, Metric};
-use wiretrial_contract::plan::{Arrangement, Workload};
+use wiretrial_contract::plan::Arrangement;
 
 use super::layout::{ends, grid, length, wrap};
-use super::{Colour, Session, WIDTH};
+use super::{Colour, Session, WIDTH, passes};
 use crate::answer::mean_decimals;
 use crate::number;
 use crate::shorten::shortened;
@@ -105,58 +105,6 @@ pub(super) fn packets(analysis: &Analysis, rows: usize, colour: Colour) -> Vec<S
     grid(&table::packets_in(analysis, rows), colour)
 }
 
-/// What the passes did, and what starting them takes: at most `most` cases by themselves, those with
-/// wrong work first.
-pub(super) fn work(analysis: &Analysis, most: usize, colour: Colour) -> Vec<String> {
-    let mut cases: Vec<&str> = Vec::new();
-    for work in &analysis.passes {
-        if !cases.contains(&work.case.as_str()) {
-            cases.push(&work.case);
-        }
-    }
-    let all = cases.len();
-    let wrong = |case: &str| {
-        let mut passes = analysis.passes.iter();
-        passes.any(|work| work.case == case && work.proof == WorkProof::Wrong)
-    };
-    if all > most {
-        cases.sort_by_key(|case| !wrong(case));
-        cases.truncate(most);
-    }
-    let mut table = table::passes(analysis).only(&[
-        "case",
-        "arm",
-        "passes",
-        "units",
-        "cpu",
-        "start_up_cpu",
-        "start_up_share",
-        "work",
-    ]);
-    let rows = table.rows.iter().zip(&analysis.passes);
-    table.rows = rows
-        .filter(|(_, work)| cases.contains(&work.case.as_str()))
-        .map(|(row, _)| row.clone())
-        .collect();
-    let mut lines = grid(&table, colour);
-    if all > cases.len() {
-        lines.push(format!("{} more: report.md", all - cases.len()));
-    }
-    lines
-}
-
-/// Cases in which an arm did wrong work.
-pub(super) fn wrong_cases(analysis: &Analysis) -> usize {
-    let mut cases: Vec<&str> = analysis
-        .passes
-        .iter()
-        .filter(|work| work.proof == WorkProof::Wrong)
-        .map(|work| work.case.as_str())
-        .collect();
-    cases.dedup();
-    cases.len()
-}
-
 /// Gates, limits, class, evidence.
 pub(super) fn footer(analysis: &Analysis, session: &Session, footer: &Footer) -> Vec<String> {
     let mut lines = wrap("gates     ", &gates(analysis));
@@ -240,10 +188,16 @@ fn parts(analysis: &Analysis, primaries: &[&Comparison], shown: &[usize]) -> Opt
     };
     shown.iter().rev().find_map(|at| {
         let case = &primaries[*at].case;
+        let kernel = match means(case, Metric::CaptureKernelNsPerPacket) {
+            Some(kernel) => format!("kernel on the sender's CPU {kernel}"),
+            None => format!(
+                "kernel on the receiving CPU {}",
+                means(case, Metric::ReceiveCpuNsPerPacket)?
+            ),
+        };
         Some(format!(
-            "capture process {}, kernel on the sender's CPU {} ({case})",
+            "capture process {}, {kernel} ({case})",
             means(case, Metric::ProcessCpuNsPerPacket)?,
-            means(case, Metric::CaptureKernelNsPerPacket)?
         ))
     })
 }
@@ -262,13 +216,19 @@ fn question(text: &str) -> Vec<String> {
 fn place(analysis: &Analysis, notes: &[String]) -> String {
     let conditions = &analysis.conditions;
     if !table::is_live(analysis) {
-        return place_of_passes(analysis, notes);
+        return passes::place(analysis, notes);
     }
     let interface = match conditions.topology.as_str() {
         "loopback" => "lo",
         other => other,
     };
     let network = match conditions.isolation {
+        Isolation::Sandbox if interface == "wire" => {
+            "private networks joined by veth, no root".into()
+        }
+        Isolation::Netns if interface == "wire" => {
+            "private networks joined by veth, as root".into()
+        }
         Isolation::Sandbox => format!("private network on {interface}, no root"),
         Isolation::Netns => format!("private network on {interface}, as root"),
         Isolation::None => format!("the host's own network, {interface}"),
@@ -291,24 +251,6 @@ fn place(analysis: &Analysis, notes: &[String]) -> String {
     let mut last = vec![arms.to_owned()];
     last.extend(notes.iter().cloned());
     format!("{network} | {pinned} | {}", last.join(", "))
-}
-
-fn place_of_passes(analysis: &Analysis, notes: &[String]) -> String {
-    let conditions = &analysis.conditions;
-    let what = match conditions.workload {
-        Workload::Command => "commands",
-        _ => "programs read files",
-    };
-    let pinned = conditions
-        .receiver_cpu
-        .map_or("not pinned".into(), |cpu| format!("on CPU {cpu}"));
-    let arms = match conditions.arrangement {
-        Arrangement::Interleaved => "passes of both arms alternate",
-        Arrangement::Sequential => "one arm after the other",
-    };
-    let mut last = vec![arms.to_owned()];
-    last.extend(notes.iter().cloned());
-    format!("{what} | {pinned} | {}", last.join(", "))
 }
 
 /// How the checks of guards are named; a guard that did not pass voided its pair and broke nothing.
