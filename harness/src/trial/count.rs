@@ -8,10 +8,13 @@
 
 use std::collections::BTreeMap;
 
+use wiretrial_contract::control::TopologyKind;
 use wiretrial_contract::plan::ReceiverSpec;
 use wiretrial_contract::program::CountName;
-use wiretrial_contract::record::{Ledger, LedgerState, Share, Stage};
+use wiretrial_contract::record::{HostWindow, Ledger, LedgerState, Stage};
 use wiretrial_contract::report::{CountReport, GroupTally};
+
+use super::shared::{Shared, share, signed};
 
 /// Filler datagrams that are sent when a program says only what it processed: more than one block of
 /// a TPACKET_V3 ring holds of the smallest frames (libpcap's blocks are 256 KiB, a frame takes at
@@ -30,7 +33,12 @@ pub fn needs_filler(receiver: &ReceiverSpec) -> bool {
 /// The ledger of one trial of a program of the user's. A program that says nothing has none: what it
 /// lost is unknown.
 #[must_use]
-pub fn of_trial(sent: &GroupTally, seen: &CountReport) -> Option<Ledger> {
+pub fn of_trial(
+    topology: TopologyKind,
+    sent: &GroupTally,
+    seen: &CountReport,
+    host: &HostWindow,
+) -> Option<Ledger> {
     let counts = &seen.counts;
     // Probes are sent when its socket is open, so they are in its counts.
     let beside = sent
@@ -59,7 +67,11 @@ pub fn of_trial(sent: &GroupTally, seen: &CountReport) -> Option<Ledger> {
     // Of what is missing, copies that do not count may be any part.
     let least = surely.saturating_sub(beside).min(sent.accepted);
     let ring = counts.dropped;
-    let unexplained = missing.saturating_sub(signed(ring.unwrap_or(0)));
+    // What is missing before its ring may lie in a counter that others share.
+    let before_ring = missing.saturating_sub(signed(ring.unwrap_or(0)));
+    let before = Shared::of(topology, topology.interface(), host);
+    let shared = before.within(before_ring.max(0).unsigned_abs());
+    let unexplained = before_ring.saturating_sub(signed(shared.total()));
     let state = if missing < 0 {
         LedgerState::Invalid {
             cause: format!("the program counted {taken} packets, {copies_in} were sent"),
@@ -68,21 +80,22 @@ pub fn of_trial(sent: &GroupTally, seen: &CountReport) -> Option<Ledger> {
         LedgerState::Unexplained {
             copies: unexplained.unsigned_abs(),
         }
-    } else if unexplained < 0 {
+    } else if unexplained < 0 || shared.total() > 0 {
         LedgerState::Ambiguous {
-            copies: unexplained.unsigned_abs(),
+            copies: unexplained.unsigned_abs().max(shared.total()),
         }
     } else {
         LedgerState::Balanced
     };
-    let share = |dropped: u64| {
-        let (min, max) = (dropped.min(least), dropped.min(most));
-        if min == max {
-            Share::Count(min)
-        } else {
-            Share::Range { min, max }
-        }
-    };
+    let mut dropped = BTreeMap::from([(Stage::Ring, ring)]);
+    let sure = |count: u64| share(count.min(least), count, most);
+    let mut lost_at = BTreeMap::from([(Stage::Ring, ring.map(sure))]);
+    for (stage, count) in shared.stages(topology) {
+        dropped.insert(stage, count);
+    }
+    for (stage, count) in before.stages(topology) {
+        lost_at.insert(stage, count.map(|count| share(0, count.min(gone), most)));
+    }
     Some(Ledger {
         accepted: sent.accepted,
         unique: sent.accepted - most,
@@ -91,23 +104,21 @@ pub fn of_trial(sent: &GroupTally, seen: &CountReport) -> Option<Ledger> {
         ring_tail: tail,
         copies_in,
         copies_delivered: taken,
-        dropped: BTreeMap::from([(Stage::Ring, ring)]),
-        lost_at: BTreeMap::from([(Stage::Ring, ring.map(share))]),
+        dropped,
+        lost_at,
         unexplained,
         ring_check: None,
         state,
     })
 }
 
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trial::samples;
+    use std::collections::BTreeMap;
     use wiretrial_contract::program::Counts;
+    use wiretrial_contract::record::{HostCounters, Share};
 
     /// 20,000 counted, 4,000 of warm-up and 16 probes sent.
     fn ledger(counts: Counts, filler: u64) -> Option<Ledger> {
@@ -115,13 +126,11 @@ mod tests {
             filler_accepted: filler,
             ..samples::tally()
         };
-        of_trial(
-            &sent,
-            &CountReport {
-                counts,
-                ..samples::count()
-            },
-        )
+        let seen = CountReport {
+            counts,
+            ..samples::count()
+        };
+        of_trial(TopologyKind::Loopback, &sent, &seen, &HostWindow::default())
     }
 
     #[test]
@@ -193,6 +202,39 @@ mod tests {
         assert_eq!((tail.lost, tail.lost_least), (2_000, Some(0)));
         let lost = ledger(counts(10_000), FILLER).unwrap();
         assert_eq!((lost.lost, lost.lost_least), (18_112, Some(10_000)));
+    }
+
+    /// A stall of the receiving thread fills the queue of the wire, which only its sending end counts.
+    #[test]
+    fn what_the_wire_dropped_is_explained() {
+        let at = |dropped| HostCounters {
+            sender_links: BTreeMap::from([(
+                "wts0".to_owned(),
+                BTreeMap::from([("tx_dropped".to_owned(), dropped)]),
+            )]),
+            ..HostCounters::default()
+        };
+        let host = HostWindow {
+            start: at(5),
+            end: at(34),
+            foreign_cpu_ns: None,
+        };
+        let seen = CountReport {
+            counts: Counts {
+                received: Some(24_001),
+                dropped: Some(0),
+                processed: Some(24_001),
+                ..Counts::default()
+            },
+            ..samples::count()
+        };
+        let ledger = of_trial(TopologyKind::Wire, &samples::tally(), &seen, &host).unwrap();
+        assert_eq!((ledger.lost, ledger.lost_least), (15, Some(0)));
+        assert_eq!(
+            (ledger.unexplained, ledger.dropped[&Stage::Link]),
+            (0, Some(15))
+        );
+        assert_eq!(ledger.state, LedgerState::Ambiguous { copies: 15 });
     }
 
     #[test]

@@ -13,3 +13,4 @@ pub mod passes;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod setting;
+mod shared;
