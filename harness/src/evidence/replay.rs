@@ -6,9 +6,12 @@ use std::collections::BTreeSet;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Arrangement, Live, Passes, Plan, PlannedPair, Work};
 use wiretrial_contract::record::{Guard, GuardName, Outcome, Phase, TrialRecord};
+use wiretrial_contract::report::GroupTally;
 
 use crate::campaign::slices;
-use crate::trial::guards::{DesignView, Said, all_passed, check as check_guards, clock_of};
+use crate::trial::guards::{
+    DesignView, Said, all_passed, check as check_guards, clock_of, pair_offered,
+};
 use crate::trial::next::{Next, next};
 use crate::trial::passes::drawn;
 
@@ -28,6 +31,7 @@ pub fn check(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
         };
         pair(plan, &planned, replaces, &rows[at..end])?;
         together(plan, &rows[at..end])?;
+        apart(plan, &rows[at..end])?;
         for row in &rows[at..end] {
             one(plan, &planned, row)?;
             let identity = (row.identity.run_id, row.identity.trial, row.identity.nonce);
@@ -94,6 +98,34 @@ fn together(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The guard on how far the members' loads lie apart, which stands last in both rows: there where
+/// the generator sets the rate, and both sent.
+fn apart(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
+    let offered = |row: &TrialRecord| row.tally().and_then(GroupTally::offered_pps);
+    let again = match rows {
+        [one, other] if !plan.campaign.topology.coupled() => {
+            pair_offered(&plan.rule, offered(one), offered(other))
+        }
+        _ => None,
+    };
+    for row in rows {
+        let said: Vec<&Guard> = row.guards.iter().filter(|g| of_pair(g)).collect();
+        if said != again.iter().collect::<Vec<_>>() {
+            return Err(wrong(row, "its pair's guard is not what the counts give"));
+        }
+    }
+    Ok(())
+}
+
+fn of_pair(guard: &Guard) -> bool {
+    guard.name == GuardName::PairOffered
+}
+
+/// The guards of a row itself.
+fn own(row: &TrialRecord) -> Vec<&Guard> {
+    row.guards.iter().filter(|guard| !of_pair(guard)).collect()
+}
+
 /// One row by itself.
 fn one(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Failure> {
     if row.phase != Phase::Confirm {
@@ -112,7 +144,7 @@ fn one(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Fail
         }
         Outcome::Ok | Outcome::Voided => {}
     }
-    if let [guard] = &row.guards[..]
+    if let [guard] = own(row)[..]
         && guard.name == GuardName::Interrupted
     {
         return Ok(());
@@ -228,12 +260,13 @@ fn live_ran(plan: &Plan, live: &Live, row: &TrialRecord) -> Result<(), Failure> 
 }
 
 fn same_guards(row: &TrialRecord, again: &[Guard]) -> Result<(), Failure> {
-    let names = |guards: &[Guard]| guards.iter().map(|guard| guard.name).collect::<Vec<_>>();
-    let same = |(one, other): (&Guard, &Guard)| {
-        // What a child said of its executable is not in the row.
-        one.name == GuardName::Binary || one == other
+    let said = own(row);
+    // What a child said of its executable is not in the row.
+    let same = |one: &Guard, other: &Guard| {
+        one.name == other.name && (one.name == GuardName::Binary || one == other)
     };
-    if names(&row.guards) != names(again) || !row.guards.iter().zip(again).all(same) {
+    let all_same = said.iter().zip(again).all(|(one, other)| same(one, other));
+    if said.len() != again.len() || !all_same {
         return Err(wrong(row, "its guards are not what its counts give"));
     }
     Ok(())
@@ -251,10 +284,10 @@ mod tests {
     use super::*;
     use crate::trial::guards::Clock;
     use crate::trial::samples;
+    use wiretrial_contract::control::ReceiveCpu;
     use wiretrial_contract::control::TrialIdentity;
     use wiretrial_contract::control::{GroupName, Ready, ReceiverReady};
     use wiretrial_contract::record::HostWindow;
-    use wiretrial_contract::report::GroupTally;
 
     fn sealed() -> Plan {
         let mut plan = samples::plan();
@@ -293,7 +326,16 @@ mod tests {
             clock: Clock::between(receiver.clock_at_armed, receiver.clock_at_end),
             window: &host,
         };
-        let guards = check_guards(&DesignView::of(traffic, &plan.rule, true, said, Vec::new()));
+        let coupled = plan.campaign.topology.coupled();
+        let mut guards = check_guards(&DesignView::of(
+            traffic,
+            &plan.rule,
+            coupled,
+            said,
+            Vec::new(),
+        ));
+        let offered = generator.groups[0].offered_pps();
+        guards.extend(pair_offered(&plan.rule, offered, offered).filter(|_| !coupled));
         let pairs = plan.pairs.iter().flat_map(|planned| {
             planned.order.arms().map(|arm| TrialRecord {
                 arm: plan.campaign.arms[arm].name.clone(),
@@ -336,6 +378,29 @@ mod tests {
             Ok(()),
             "an unfinished campaign is as planned so far"
         );
+    }
+
+    #[test]
+    fn where_the_generator_sets_the_rate_a_pair_has_a_guard_of_its_own() {
+        let mut plan = sealed();
+        plan.campaign.topology.receive_cpu = ReceiveCpu::Separate;
+        let rows = finished(&plan);
+        assert_eq!(rows[0].guards.last().unwrap().name, GuardName::PairOffered);
+        assert_eq!(check(&plan, &rows), Ok(()));
+        let changed = |change: fn(&mut TrialRecord)| {
+            let mut rows = rows.clone();
+            change(&mut rows[1]);
+            check(&plan, &rows).unwrap_err().message
+        };
+        for message in [
+            changed(|row| drop(row.guards.pop())),
+            changed(|row| row.guards.last_mut().unwrap().saw.push('.')),
+            changed(|row| row.guards.push(row.guards.last().unwrap().clone())),
+        ] {
+            assert!(message.contains("its pair's guard"), "{message}");
+        }
+        plan.campaign.topology.receive_cpu = ReceiveCpu::Sender;
+        assert!(check(&plan, &rows).is_err());
     }
 
     #[test]

@@ -87,6 +87,13 @@ impl User {
         }
     }
 
+    /// The same user in a pid namespace, where kernel threads cannot be seen; root only.
+    pub(crate) fn without_kernel_threads(mut self) -> Self {
+        let unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+        self.prefix.extend(unshare.map(String::from));
+        self
+    }
+
     pub(crate) fn isolation(&self, choice: &str) -> BTreeMap<String, String> {
         self.ask("isolation", choice)
     }
@@ -257,7 +264,7 @@ fn executables() -> Arc<Folder> {
 
 /// Says so on the terminal, past the capture of libtest.
 #[allow(clippy::explicit_write, reason = "libtest would capture eprintln")]
-fn skip(reason: &str) {
+pub(crate) fn skip(reason: &str) {
     static SKIPPED: AtomicU32 = AtomicU32::new(0);
     let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     writeln!(std::io::stderr(), "SKIPPED {count}: {reason}").unwrap();
