@@ -273,6 +273,15 @@ impl Leftovers {
         }
     }
 
+    /// Removes what a killed receiver could not.
+    pub(crate) fn remove_folders(&self) {
+        for folder in self.fresh() {
+            if folder.contains("/wiretrial-work-") {
+                fs::remove_dir_all(folder).unwrap();
+            }
+        }
+    }
+
     pub(crate) fn assert_none(&self) {
         let left = self.fresh();
         assert!(left.is_empty(), "left behind: {left:?}");
@@ -307,7 +316,7 @@ fn found() -> Vec<String> {
     for folder in folders {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("wiretrial-work-") || name.starts_with("wiretrial-1") {
+            if name.starts_with("wiretrial-work-") || name.starts_with("wiretrial-group-") {
                 found.push(entry.path().display().to_string());
             }
         }
