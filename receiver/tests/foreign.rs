@@ -9,8 +9,6 @@
 mod bench;
 mod programs;
 
-use std::fs;
-
 use bench::{Child, Sender, alone};
 use nix::sys::signal::Signal;
 use programs::{Leftovers, outside, probe, program, spec};
@@ -217,10 +215,9 @@ fn forking_is_unsupported_where_no_group_sums_it() {
 fn a_group_sums_a_program_that_forks() {
     alone("a_group_sums_a_program_that_forks", || {
         if !bench::can_group() {
-            eprintln!("skipped: a_group_sums_a_program_that_forks: no control group here");
-            return;
+            return bench::skip("no control group here");
         }
-        for mode in ["worker", "leaves"] {
+        for mode in ["worker", "leaves", "spawns"] {
             let report = trial(&[mode], 200);
             assert_eq!(report.cpu_clock, CpuClock::Cgroup);
             assert_eq!(report.counts.processed, Some(216));
@@ -471,6 +468,27 @@ fn real_programs_are_measured() {
     });
 }
 
+/// tshark starts dumpcap, which captures: two processes at least.
+#[test]
+fn a_real_program_that_forks_is_summed() {
+    alone("a_real_program_that_forks_is_summed", || {
+        let Some(prepare) = programs::adapter("tshark") else {
+            return bench::skip("tshark is not installed");
+        };
+        if !bench::can_group() {
+            return bench::skip("no control group here");
+        }
+        let leftovers = Leftovers::now();
+        let mut child = Child::start();
+        let report = conduct(&mut child, &prepare, 2000);
+        assert_eq!(report.counts.processed, Some(2016));
+        assert_eq!(report.cpu_clock, CpuClock::Cgroup);
+        child.send(&ToChild::Bye);
+        assert_eq!(child.exit_code(), Some(0));
+        leftovers.assert_none();
+    });
+}
+
 #[test]
 fn a_real_ring_is_read_from_outside() {
     alone("a_real_ring_is_read_from_outside", || {
@@ -485,11 +503,7 @@ fn a_real_ring_is_read_from_outside() {
         let ring = ready.ring.unwrap();
         assert_eq!(ring.version, 3);
         assert!(ring.bytes() >= 1 << 20 && ring.retire_ms > 0, "{ring:?}");
-        let folder = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-        assert!(
-            folder
-                .map(|entry| entry.file_name())
-                .any(|name| { name.to_string_lossy().starts_with("wiretrial-work-") })
-        );
+        child.close_input();
+        assert_eq!(child.exit_code(), Some(4));
     });
 }
