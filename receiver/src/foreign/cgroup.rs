@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use nix::unistd::Pid;
 
+/// How our groups are called, before the process id and a number.
+const PREFIX: &str = "wiretrial-group-";
+
 /// A group of its own below ours; it is removed with this value, once nothing is in it.
 #[derive(Debug)]
 pub(super) struct Cgroup {
@@ -37,7 +40,8 @@ impl Cgroup {
     fn make_below(parent: &Path, version: Version) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = parent.join(format!("wiretrial-{}-{number}", std::process::id()));
+        sweep(parent);
+        let folder = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
         fs::create_dir(&folder).ok()?;
         let group = Self { folder, version };
         (group.usage_ns().is_some() && group.door().is_some()).then_some(group)
@@ -76,6 +80,19 @@ impl Drop for Cgroup {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Removes groups of receivers that were killed. The kernel removes none with a process in it.
+fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name
+            .strip_prefix(PREFIX)
+            .and_then(|name| name.split_once('-'));
+        if owner.is_some_and(|(pid, _)| !Path::new("/proc").join(pid).exists()) {
+            let _ = fs::remove_dir(entry.path());
         }
     }
 }
@@ -131,6 +148,19 @@ mod tests {
         assert_eq!(own_group(Version::Two, MOUNTS, "0::/elsewhere\n"), None);
         assert_eq!(own_group(Version::One, "", "2:cpuacct:/\n"), None);
         assert_eq!(own_group(Version::One, MOUNTS, "0::/box\n"), None);
+    }
+
+    #[test]
+    fn groups_of_the_dead_are_removed_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let living = format!("{PREFIX}{}-0", std::process::id());
+        let dead = format!("{PREFIX}{}-3", 1 << 23);
+        for name in [living.as_str(), dead.as_str(), "wiretrial-other-8388608-1"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        sweep(folder.path());
+        assert!(folder.path().join(living).exists() && !folder.path().join(dead).exists());
+        assert!(folder.path().join("wiretrial-other-8388608-1").exists());
     }
 
     #[test]

@@ -113,7 +113,7 @@ fn run(
     })?;
     let filter = path::filter(prepare.family, prepare.port, prepare.source_ports);
     let binary = absolute(&prepare.program.path);
-    // Dropped in reverse order: the program, what it left behind, the folder.
+    // Dropped in reverse order: all processes, then the folder.
     let folder = launch::folder()?;
     let _below = Below;
     let places = Places {
@@ -144,6 +144,7 @@ fn run(
         watch,
         sink,
         program,
+        _below: Below,
         meter,
         ring: None,
     };
@@ -218,7 +219,9 @@ struct Trial<'a> {
     orders: &'a Orders<Stop>,
     watch: Watch,
     sink: Sink,
+    // These go in this order: a control group can be removed once nothing is in it.
     program: Program,
+    _below: Below,
     meter: Meter,
     ring: Option<RingGeometry>,
 }
@@ -389,9 +392,10 @@ impl Trial<'_> {
         env: &BTreeMap<String, String>,
     ) -> Result<BTreeMap<Vec<String>, String>, Cut> {
         let until_ns = clock::monotonic_ns().saturating_add(COMMANDS_NS);
-        let mut answers = BTreeMap::new();
+        // All at once, so that one that hangs takes no time from the others.
+        let mut asked = Vec::new();
         for arguments in readers.commands() {
-            let mut command = Launch {
+            let command = Launch {
                 name: arguments[0].clone(),
                 arguments: arguments.to_vec(),
                 env: env.clone(),
@@ -399,10 +403,13 @@ impl Trial<'_> {
                 cpu: None,
                 group: None,
                 sign: None,
-            }
-            .start()?;
+            };
+            asked.push((arguments.to_vec(), command.start()?));
+        }
+        let mut answers = BTreeMap::new();
+        for (arguments, mut command) in asked {
             if command.wait(until_ns, || self.check())? && command.reap()?.status == Some(0) {
-                answers.insert(arguments.to_vec(), command.output().0);
+                answers.insert(arguments, command.output().0);
             }
         }
         Ok(answers)

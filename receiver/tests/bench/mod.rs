@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -76,6 +76,13 @@ pub(crate) fn lock() -> File {
     let lock = File::create(path).unwrap();
     lock.lock().unwrap();
     lock
+}
+
+/// Where the receivers of these tests make their folders.
+pub(crate) fn temporary() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("temporary");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 /// Says what cannot be tested here; with `CI` set that is a failure.
@@ -232,6 +239,7 @@ impl Child {
     fn launch_as(program: &str) -> Self {
         let mut process = Command::new(program)
             .arg("serve")
+            .env("TMPDIR", temporary())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

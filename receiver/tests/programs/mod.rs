@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::bench;
 use wiretrial_contract::control::{Executable, OutsidePrepare, SourcePorts};
 use wiretrial_contract::digest;
 use wiretrial_contract::program::{CountName, CountSource, ProgramSpec, ReadySign};
@@ -46,8 +47,11 @@ pub(crate) fn shell(script: &str) -> Executable {
 
 /// The capture of `probe.c` in these modes.
 pub(crate) fn probe(modes: &[&str]) -> Executable {
-    let path = made("probe");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/probe.c");
+    let version = digest::sha256_file(Path::new(source)).unwrap();
+    let folder = made(&format!("probe-{}", &version[..8]));
+    let path = format!("{folder}/probe");
+    fs::create_dir_all(folder).unwrap();
     if !Path::new(&path).exists() {
         let fresh = format!("{path}-{}", std::process::id());
         let done = Command::new("cc")
@@ -91,7 +95,7 @@ pub(crate) fn installed(name: &str) -> Option<String> {
         .find(|path| Path::new(path).is_file())
 }
 
-/// How tcpdump, dumpcap and softflowd are started and counted live.
+/// How tcpdump, tshark, dumpcap and softflowd are started and counted live.
 pub(crate) fn adapter(name: &str) -> Option<OutsidePrepare> {
     let path = installed(name)?;
     let stderr = |regex: &str| CountSource::Stderr(regex.into());
@@ -124,6 +128,23 @@ pub(crate) fn adapter(name: &str) -> Option<OutsidePrepare> {
                     stderr(r"(\d+) packets? dropped by kernel"),
                 ),
             ],
+        ),
+        "tshark" => (
+            &[
+                "{binary}",
+                "-n",
+                "-q",
+                "-i",
+                "{interface}",
+                "--temp-dir",
+                "{work}",
+                "-z",
+                "io,stat,0",
+                "-f",
+                "{filter}",
+            ],
+            "Capturing on ",
+            vec![(CountName::Processed, stderr(r"(\d+) packets? captured"))],
         ),
         "dumpcap" => (
             &[
@@ -273,6 +294,15 @@ impl Leftovers {
         }
     }
 
+    /// Removes what a killed receiver could not.
+    pub(crate) fn remove_folders(&self) {
+        for folder in self.fresh() {
+            if Path::new(&folder).is_dir() && folder.contains("/wiretrial-work-") {
+                fs::remove_dir_all(folder).unwrap();
+            }
+        }
+    }
+
     pub(crate) fn assert_none(&self) {
         let left = self.fresh();
         assert!(left.is_empty(), "left behind: {left:?}");
@@ -280,37 +310,44 @@ impl Leftovers {
 }
 
 fn found() -> Vec<String> {
+    let folder = bench::temporary();
+    let mark = format!("TMPDIR={}", folder.display());
     let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Ok(pid) = name.parse::<u32>() else {
-            continue;
+    for pid in numbered("/proc") {
+        let read = |file: &str| {
+            let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
         };
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        let ours = line.contains("/probe lo ")
-            || line.contains("sleep 98")
-            || line.contains("sleep 99")
-            || line.contains("wiretrial-work-");
-        if ours && runs(pid) {
+        let ours = read("environ").split('\0').any(|one| one == mark);
+        let line = read("cmdline").replace('\0', " ");
+        if ours && runs(pid) && !line.contains("wiretrial-receiver serve") {
             found.push(format!("process {pid} {line}"));
         }
     }
-    let mut folders = vec![std::env::temp_dir()];
-    for folder in [
+    for entry in fs::read_dir(&folder).unwrap().flatten() {
+        found.push(entry.path().display().to_string());
+    }
+    for parent in [
         "/sys/fs/cgroup",
         "/sys/fs/cgroup/unified",
         "/sys/fs/cgroup/cpuacct",
     ] {
-        folders.push(folder.into());
-    }
-    for folder in folders {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("wiretrial-work-") || name.starts_with("wiretrial-1") {
+            let owner = name
+                .strip_prefix("wiretrial-group-")
+                .and_then(|name| name.split_once('-'));
+            if owner.is_some_and(|(pid, _)| !Path::new("/proc").join(pid).exists()) {
                 found.push(entry.path().display().to_string());
             }
         }
     }
     found
+}
+
+fn numbered(folder: &str) -> Vec<u32> {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_string_lossy().parse().ok())
+        .collect()
 }
