@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use wiretrial::campaign::overrides::Overrides;
 use wiretrial::campaign::{plan as sealing, shipped};
 use wiretrial::host::{Host, Launch, LocalHost, choose_placement};
-use wiretrial::trial::conduct;
+use wiretrial::judge::metrics;
+use wiretrial::trial::pair;
 use wiretrial::trial::setting::{Job, Program, Programs, Setting};
-use wiretrial_contract::control::{ReceiveCpu, Role, Steering, TopologyKind};
+use wiretrial_contract::control::{Role, Steering};
 use wiretrial_contract::digest::sha256_file;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::metric::Metric;
@@ -152,7 +153,9 @@ fn assert_sound(row: &TrialRecord, threaded: bool) {
     };
     let total = thread(row.host.as_ref().unwrap());
     let groups = &row.generator.as_ref().unwrap().groups;
-    let cost = wiretrial::judge::metrics::value(Metric::CaptureCostNsPerPacket, row);
+    let demo = shipped::load("demo", &Overrides::default()).unwrap();
+    let value = |metric| metrics::value(metric, &demo.cases[0], row);
+    let cost = value(Metric::CaptureCostNsPerPacket);
     if threaded {
         assert!(
             groups.iter().all(|group| busy(group) > Some(0)),
@@ -160,7 +163,7 @@ fn assert_sound(row: &TrialRecord, threaded: bool) {
         );
         let counted: u64 = groups.iter().filter_map(busy).sum();
         assert!(counted <= total.unwrap(), "{counted} of {total:?}");
-        assert!(cost > wiretrial::judge::metrics::value(Metric::ProcessCpuNsPerPacket, row));
+        assert!(cost > value(Metric::ProcessCpuNsPerPacket));
     } else {
         assert!(groups.iter().all(|group| busy(group).is_none()));
         assert_eq!((total, cost), (None, None));
@@ -193,12 +196,17 @@ pub(crate) fn act_pairs() -> Result<(), Failure> {
         }
     };
     let programs = Programs {
-        generator: program("wiretrial-generator"),
+        generator: Some(program("wiretrial-generator")),
         receivers: vec![program("wiretrial-receiver"); 2],
+        outside: vec![None; 2],
     };
     let plan = plan(&host);
     for (role, name, program) in [
-        (Role::Generator, "sender", &programs.generator),
+        (
+            Role::Generator,
+            "sender",
+            programs.generator.as_ref().unwrap(),
+        ),
         (Role::Receiver, "receiver", &programs.receivers[0]),
     ] {
         say_where(&mut host, role, name, &program.path, &folder)?;
@@ -218,6 +226,7 @@ pub(crate) fn act_pairs() -> Result<(), Failure> {
         gone_ns: 0,
         raw: &folder,
         allowed_targets: &[],
+        inputs: &[],
     };
     let mut rows = String::new();
     for case in 0..plan.campaign.cases.len() {
@@ -227,7 +236,7 @@ pub(crate) fn act_pairs() -> Result<(), Failure> {
             phase: Phase::Confirm,
             replaces: None,
         };
-        for row in conduct::pair(&mut host, &setting, &job).rows {
+        for row in pair::run(&mut host, &setting, &job).rows {
             rows += &serde_json::to_string(&row).unwrap();
             rows.push('\n');
         }
@@ -240,17 +249,18 @@ pub(crate) fn act_pairs() -> Result<(), Failure> {
 fn plan(host: &LocalHost) -> Plan {
     let overrides = Overrides {
         quick: true,
-        set: vec!["traffic.duration=\"400ms\"".into()],
+        set: ["traffic.duration=400ms", "topology.kind=wire"]
+            .map(str::to_owned)
+            .into(),
         ..Overrides::default()
     };
-    let mut campaign = shipped::load("demo", &overrides).unwrap();
-    campaign.topology.kind = TopologyKind::Wire;
-    campaign.topology.receive_cpu = ReceiveCpu::Separate;
+    let campaign = shipped::load("demo", &overrides).unwrap();
     let placement = choose_placement(&host.facts().cpus_allowed, 1);
     sealing::plan(sealing::Inputs {
         campaign,
         seed: Seed(7),
         earlier_plans: Vec::new(),
+        ci_attempt: None,
         isolation: host.isolation(),
         placement: host.steered(placement),
         identities: BTreeMap::new(),
