@@ -14,7 +14,7 @@ use crate::plan::{Arrangement, FailOn, Workload};
 use crate::record::{Flag, Share, Stage};
 
 /// Schema of `analysis.json`.
-pub const ANALYSIS_SCHEMA: &str = "wiretrial.analysis/1";
+pub const ANALYSIS_SCHEMA: &str = "wiretrial.analysis/2";
 
 /// `analysis.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
