@@ -45,16 +45,30 @@ impl Meter {
         }
     }
 
-    /// Looks for processes that the program has started and that live, or lived since `start`.
+    /// Looks for processes that the program has started and that live, or lived since `start`,
+    /// wherever they went.
     ///
     /// # Errors
     ///
     /// A host failure when there are any and no group sums them.
     pub(super) fn look(&mut self, start: &Reading) -> Result<(), Failure> {
+        self.judge(start, others)
+    }
+
+    /// The same below the program itself only: cheap enough to be done while it is measured.
+    ///
+    /// # Errors
+    ///
+    /// As [`Meter::look`].
+    pub(super) fn glance(&mut self, start: &Reading) -> Result<(), Failure> {
+        self.judge(start, tree::below)
+    }
+
+    fn judge(&mut self, start: &Reading, find: fn(Pid) -> Vec<Pid>) -> Result<(), Failure> {
         if self.forked {
             return Ok(());
         }
-        let other = others(self.pid).into_iter().next();
+        let other = find(self.pid).into_iter().next();
         let gone = Stat::of(self.pid)
             .map(|stat| stat.waited_faults)
             .zip(start.waited_faults)

@@ -25,6 +25,8 @@ use crate::process;
 
 /// Longest stretch of waiting for an end without looking at anything else, ns.
 const LOOK_NS: u64 = 50_000_000;
+/// Longest wait for the end of a process that was killed, ns.
+const KILL_LIMIT_NS: u64 = 2_000_000_000;
 
 /// What is started, with all placeholders replaced.
 #[derive(Debug)]
@@ -306,8 +308,10 @@ impl Drop for Program {
         if self.reaped.is_none() {
             self.signal_group(Signal::SIGKILL);
             self.signal(Signal::SIGKILL);
-            // Killed, so this does not wait long.
-            let _ = sys::reap(self.pid);
+            // One that may not be killed, as of another user, must not hold us up.
+            if self.ends_within(KILL_LIMIT_NS) {
+                let _ = sys::reap(self.pid);
+            }
         }
     }
 }

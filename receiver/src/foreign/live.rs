@@ -305,18 +305,18 @@ impl Trial<'_> {
         )))
     }
 
-    /// A program whose process has ended while others that it started live.
+    /// A program whose process has ended well while others that it started live.
     fn left_behind(&mut self) -> Result<Option<Failure>, Failure> {
-        let Some(other) = others(self.program.pid).into_iter().find_map(describe) else {
-            return Ok(None);
-        };
+        let other = others(self.program.pid).into_iter().find_map(describe);
         let ended = self.program.reap()?;
-        Ok(Some(Failure::host(format!(
-            "unsupported: forks: {} went to the background: its own process ended ({}) and left \
-             {other}; start it with the option that keeps it in the foreground",
-            self.program.name,
-            ending(&ended)
-        ))))
+        let well = ended.status == Some(0);
+        Ok(other.filter(|_| well).map(|other| {
+            Failure::host(format!(
+                "unsupported: forks: {} went to the background: its own process ended (exit 0) and \
+                 left {other}; start it with the option that keeps it in the foreground",
+                self.program.name
+            ))
+        }))
     }
 
     /// Refuses a program that has ended by itself.
@@ -362,7 +362,7 @@ impl Trial<'_> {
     fn wait_stop(&mut self, armed: &Reading) -> Result<(), Cut> {
         while !self.pass(LOOK_NS)? {
             self.alive()?;
-            self.meter.look(armed)?;
+            self.meter.glance(armed)?;
         }
         Ok(())
     }
