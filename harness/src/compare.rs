@@ -15,7 +15,7 @@ use wiretrial_contract::program::ProgramSpec;
 use crate::campaign::file::Resolved;
 use crate::campaign::overrides::Overrides;
 use crate::campaign::{file, shipped};
-use crate::evidence::folder::{RAW, ROOT};
+use crate::evidence::folder::{RAW, ROOT, discard_logs, make_root};
 use crate::executables::caches;
 use crate::host::Interrupt;
 use crate::revision::{self, Built, Ci, Pair, Recipe, Side};
@@ -286,19 +286,9 @@ fn build(
         && built.is_err()
     {
         // Nothing was built: there is nothing to read.
-        discard(logs);
+        discard_logs(logs);
     }
     built
-}
-
-/// Removes the folder of logs, and what is empty above it.
-pub fn discard(logs: &Path) {
-    let _ = fs::remove_dir_all(logs);
-    for folder in logs.ancestors().skip(1).take(3) {
-        if fs::remove_dir(folder).is_err() {
-            return;
-        }
-    }
 }
 
 /// A campaign of two command lines.

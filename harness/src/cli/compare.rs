@@ -11,6 +11,7 @@ use super::options::{self, CampaignOptions, HostOptions};
 use super::output::note;
 use crate::campaign::text;
 use crate::compare::{self, Ask, How};
+use crate::evidence::folder::discard_logs;
 use crate::host::Interrupt;
 use crate::session::{self, Session};
 
@@ -97,7 +98,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let logs = question.logs.clone();
     let started = Session::start(question, seed, arguments.out.as_deref(), &options);
     if let (Err(_), Some(logs)) = (&started, logs) {
-        compare::discard(&logs);
+        discard_logs(&logs);
     }
     campaign::run(started?, &arguments.output)
 }

@@ -41,6 +41,15 @@ impl Folder {
     /// It exists (exit 2), or cannot be made (exit 3).
     pub fn create(path: &Path) -> Result<Self, Failure> {
         refuse_existing(path)?;
+        let cannot = |error: io::Error| {
+            Failure::host(format!(
+                "cannot make {}: {error}; --out a folder that can be written",
+                path.display()
+            ))
+        };
+        if path.starts_with(ROOT) {
+            make_root(Path::new(ROOT)).map_err(cannot)?;
+        }
         let missing = path
             .ancestors()
             .take_while(|part| !part.as_os_str().is_empty() && !part.exists());
@@ -50,12 +59,7 @@ impl Folder {
         };
         fs::create_dir_all(folder.path.join(RAW))
             .and_then(|()| fs::create_dir_all(folder.path.join(PILOT).join(RAW)))
-            .map_err(|error| {
-                Failure::host(format!(
-                    "cannot make {}: {error}; --out a folder that can be written",
-                    path.display()
-                ))
-            })?;
+            .map_err(cannot)?;
         Ok(folder)
     }
 
@@ -122,7 +126,8 @@ impl Folder {
                 &bytes,
             )?;
         }
-        fs::remove_dir_all(from).map_err(cannot)
+        discard_logs(from);
+        Ok(())
     }
 
     /// Reads a file.
@@ -192,6 +197,50 @@ impl Folder {
             // What cannot be removed is at least not taken for evidence, since it has no plan.
             let _ = fs::remove_dir_all(made);
         }
+        leave_root(Path::new(ROOT));
+    }
+}
+
+/// Removes a folder of logs below the evidence root, and what is empty above it.
+pub fn discard_logs(logs: &Path) {
+    // What cannot be removed does no harm.
+    let _ = fs::remove_dir_all(logs);
+    let above = logs
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| *folder != Path::new(ROOT));
+    for folder in above {
+        if fs::remove_dir(folder).is_err() {
+            break;
+        }
+    }
+    leave_root(Path::new(ROOT));
+}
+
+/// What git must not take for part of the user's work, in the evidence root.
+const IGNORE: &str = ".gitignore";
+
+/// Makes the evidence root, which git ignores: evidence is written where people work, and a working
+/// tree that is compared must not change by it. One that is there stays as it is.
+///
+/// # Errors
+///
+/// It cannot be made.
+pub fn make_root(root: &Path) -> io::Result<()> {
+    if root.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(root)?;
+    fs::write(root.join(IGNORE), "*\n")
+}
+
+/// Removes an evidence root in which there is nothing.
+pub fn leave_root(root: &Path) {
+    let mut names = fs::read_dir(root).into_iter().flatten().flatten();
+    if names.all(|entry| entry.file_name() == IGNORE) {
+        // What cannot be removed does no harm.
+        let _ = fs::remove_file(root.join(IGNORE));
+        let _ = fs::remove_dir(root);
     }
 }
 
