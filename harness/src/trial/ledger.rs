@@ -4,13 +4,15 @@
 //! what went in from armed to the end of the drain equals what was delivered plus what each stage
 //! dropped. Pure: counts in, ledger out. Every counter is a delta at its own width.
 
+mod shared;
+
 use std::collections::BTreeMap;
 
 use wiretrial_contract::control::TopologyKind;
-use wiretrial_contract::record::{
-    HostCounters, HostWindow, Ledger, LedgerState, RingCheck, Share, Stage,
-};
+use wiretrial_contract::record::{HostWindow, Ledger, LedgerState, RingCheck, Share, Stage};
 use wiretrial_contract::report::{GroupTally, ReceiverReport};
+
+use shared::Shared;
 
 /// The ledger of one trial of the built-in receiver.
 #[must_use]
@@ -88,73 +90,6 @@ pub fn of_trial(
         state,
     }
 }
-
-/// Drops in front of every ring, which the arms and the control port share; `None` where a counter
-/// could not be read.
-#[derive(Debug, Clone, Copy)]
-struct Shared {
-    link: Option<u64>,
-    backlog: Option<u64>,
-}
-
-impl Shared {
-    /// What a full per-CPU backlog dropped, and what a wire did. The kernel counts a backlog's drop
-    /// in the device's rx_dropped (64 bits), where frames that no protocol wanted are counted too,
-    /// and in softnet_stat (32 bits, machine-wide); neither can be below the truth, so the smaller
-    /// one bounds it.
-    ///
-    /// On a wire the sending end counts every frame that its peer did not take in its tx_dropped
-    /// (drivers/net/veth.c, `veth_xmit`): a full queue of a polled peer, which nothing else counts,
-    /// and a full backlog behind one that is not polled, which `netif_rx` has reported to it. So a
-    /// backlog's drop is one loss in three counters, the smallest of which bounds it, and the rest
-    /// of tx_dropped is the link's.
-    fn of(topology: TopologyKind, interface: &str, host: &HostWindow) -> Self {
-        let link_delta = |links: fn(&HostCounters) -> &Links, link: &str, name: &str| {
-            let of = |counters| links(counters).get(link)?.get(name).copied();
-            Some(of(&host.end)?.wrapping_sub(of(&host.start)?))
-        };
-        let of_machine = |counters: &HostCounters| counters.softnet.get("dropped").copied();
-        let machine = of_machine(&host.end).zip(of_machine(&host.start));
-        let machine = machine.map(|(end, start)| end.wrapping_sub(start) & u64::from(u32::MAX));
-        let received = link_delta(|counters| &counters.links, interface, "rx_dropped");
-        let sent = (topology.sender_interface())
-            .and_then(|end| link_delta(|counters| &counters.sender_links, end, "tx_dropped"));
-        let bounds = [received, machine, sent].into_iter().flatten();
-        let backlog = received.and(bounds.min());
-        Self {
-            link: sent.map(|sent| sent - backlog.unwrap_or(0)),
-            backlog,
-        }
-    }
-
-    /// As much of them as can be `missing`; the link's come first, where both had some.
-    fn within(self, missing: u64) -> Self {
-        let link = self.link.map(|count| count.min(missing));
-        let left = missing - link.unwrap_or(0);
-        Self {
-            link,
-            backlog: self.backlog.map(|count| count.min(left)),
-        }
-    }
-
-    fn total(self) -> u64 {
-        self.link
-            .unwrap_or(0)
-            .saturating_add(self.backlog.unwrap_or(0))
-    }
-
-    /// Those that `topology` has.
-    fn stages(self, topology: TopologyKind) -> impl Iterator<Item = (Stage, Option<u64>)> {
-        let link = match topology {
-            TopologyKind::Loopback => None,
-            TopologyKind::Wire => Some((Stage::Link, self.link)),
-        };
-        link.into_iter().chain([(Stage::Backlog, self.backlog)])
-    }
-}
-
-/// Statistics of links by interface and name.
-type Links = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// Between `min` and `max` of the `lost`.
 fn share(min: u64, max: u64, lost: u64) -> Share {
@@ -251,6 +186,7 @@ mod tests {
     use super::*;
     use crate::trial::samples;
     use proptest::prelude::*;
+    use wiretrial_contract::record::HostCounters;
     use wiretrial_contract::report::{Copies, PcapCounters};
 
     fn window(rx_dropped: [u64; 2]) -> HostWindow {
