@@ -279,7 +279,8 @@ fn build(
         .ok_or_else(|| {
             Failure::host("no folder for builds can be made; set XDG_CACHE_HOME to one that can")
         })?;
-    fs::create_dir_all(logs)
+    make_root(root)
+        .and_then(|()| fs::create_dir_all(logs))
         .map_err(|error| Failure::host(format!("cannot make {}: {error}", logs.display())))?;
     let built = revision::build(pair, recipe, logs, &cache, interrupt);
     if !matches!(&built, Err(failure) if failure.code == wiretrial_contract::exit::HOST)
