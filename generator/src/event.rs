@@ -12,6 +12,7 @@ use crate::tally::SenderTally;
 
 /// Something that happened.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a handful in a process's life")]
 pub enum Event {
     /// The harness said something.
     Said(ToChild),

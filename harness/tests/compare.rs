@@ -6,14 +6,14 @@
 mod probe;
 mod real;
 
-use probe::{Change, Repository};
+use probe::{Build, Change, Repository};
 use real::{Bench, Ended, json, rows};
 use serde_json::Value;
 
 /// Enough passes that a difference of 3 % shows on a busy machine.
 const FILE: [&str; 10] = [
     "--file",
-    "standard:mix/50k",
+    "standard:mix/20k",
     "--set",
     "workload.passes=6",
     "--set",
@@ -33,7 +33,7 @@ fn compare(bench: &Bench, repository: &Repository, arguments: &[&str]) -> Ended 
 /// Compares `base` with `candidate` by passes over a file.
 fn by_file(candidate: Change) -> (Bench, Repository, Ended) {
     let bench = Bench::new();
-    let repository = Repository::new(&bench.path("repository"));
+    let repository = Repository::new(&bench.path("repository"), Build::Compiler);
     repository.branch("candidate", candidate);
     let mut arguments = vec!["base", "candidate"];
     arguments.extend(FILE);
@@ -57,7 +57,14 @@ fn say(ended: &Ended) -> String {
 
 #[test]
 fn more_cpu_a_packet_is_worse() {
-    let (bench, repository, ended) = by_file(Change::Slower);
+    let bench = Bench::new();
+    let repository = Repository::new(&bench.path("repository"), Build::Autotools);
+    repository.branch("candidate", Change::Slower);
+    let ended = compare(
+        &bench,
+        &repository,
+        &[&["base", "candidate"], &FILE[..]].concat(),
+    );
     assert_eq!(ended.code, Some(1), "{}", say(&ended));
     let primary = primary(&repository);
     assert_eq!(primary["metric"], "process-cpu-ns-per-packet");
@@ -84,7 +91,7 @@ fn more_cpu_a_packet_is_worse() {
         assert_eq!(passes.len(), 12, "6 of the whole input, 6 of the short one");
         for pass in passes {
             let units = if pass["input"] == "whole" {
-                50_000
+                20_000
             } else {
                 100
             };
@@ -156,7 +163,7 @@ fn what_does_not_build_is_said_with_its_last_lines() {
     assert_eq!(ended.code, Some(3), "{}", say(&ended));
     let head = repository.commit_of("candidate");
     let said = format!(
-        "build of candidate {} failed at step 3 of 3 (make, exit 2); last",
+        "build of candidate {} failed at step 1 of 2 (cc, exit 1); last",
         &head[..7]
     );
     assert!(ended.stderr.contains(&said), "{}", say(&ended));
@@ -172,7 +179,7 @@ fn what_does_not_build_is_said_with_its_last_lines() {
 #[test]
 fn the_working_tree_is_the_candidate_and_the_merge_base_the_baseline() {
     let bench = Bench::new();
-    let repository = Repository::new(&bench.path("repository"));
+    let repository = Repository::new(&bench.path("repository"), Build::Compiler);
     repository.branch("topic", Change::Renamed);
     repository.edit(Change::SlowStart);
     let mut arguments = vec!["--pairs", "6"];
@@ -203,7 +210,7 @@ fn the_working_tree_is_the_candidate_and_the_merge_base_the_baseline() {
 #[test]
 fn a_revision_that_builds_nothing_new_is_refused() {
     let bench = Bench::new();
-    let repository = Repository::new(&bench.path("repository"));
+    let repository = Repository::new(&bench.path("repository"), Build::Compiler);
     repository.branch("candidate", Change::Comment);
     let mut arguments = vec!["base", "candidate"];
     arguments.extend(FILE);
@@ -216,7 +223,11 @@ fn a_revision_that_builds_nothing_new_is_refused() {
         "{line}"
     );
     assert!(!repository.path().join("out").exists());
-    let ended = compare(&bench, &repository, &[&arguments[..], &["--aa"]].concat());
+    let ended = compare(
+        &bench,
+        &repository,
+        &[&arguments[..], &["--aa", "--quick"]].concat(),
+    );
     assert_eq!(ended.code, Some(0), "{}", say(&ended));
 }
 
@@ -224,7 +235,7 @@ fn a_revision_that_builds_nothing_new_is_refused() {
 #[test]
 fn more_cpu_a_packet_is_worse_on_a_wire() {
     let bench = Bench::new();
-    let repository = Repository::new(&bench.path("repository"));
+    let repository = Repository::new(&bench.path("repository"), Build::Compiler);
     repository.branch("candidate", Change::MuchSlower);
     let ended = compare(
         &bench,
@@ -234,6 +245,8 @@ fn more_cpu_a_packet_is_worse_on_a_wire() {
             "candidate",
             "--set",
             "traffic.rate-pps=50k",
+            "--set",
+            "traffic.duration=400ms",
             "--set",
             "design.primary=process-cpu-ns-per-packet",
             "--set",
@@ -245,9 +258,10 @@ fn more_cpu_a_packet_is_worse_on_a_wire() {
     assert_eq!(ended.code, Some(1), "{}", say(&ended));
     assert_eq!(primary(&repository)["verdict"], "regressed_worthwhile");
     for row in rows(&repository.path().join("out")) {
+        // A stall of the host may overflow the wire's queue: then the link says so.
         let ledger = &row["ledger"];
-        assert_eq!(ledger["lost"], 0, "{row}");
         assert_eq!(ledger["unexplained"], 0, "{row}");
+        assert_eq!(ledger["lost"], ledger["dropped"]["link"], "{row}");
         let counts = &row["delivery"]["count"]["counts"];
         assert_eq!(counts["processed"], counts["received"]);
     }
@@ -257,7 +271,7 @@ fn more_cpu_a_packet_is_worse_on_a_wire() {
 #[test]
 fn a_ring_that_is_never_read_to_its_end_loses_nothing() {
     let bench = Bench::new();
-    let repository = Repository::new(&bench.path("repository"));
+    let repository = Repository::new(&bench.path("repository"), Build::Compiler);
     repository.branch("candidate", Change::NoTimeLimit);
     let ended = compare(
         &bench,
@@ -280,7 +294,10 @@ fn a_ring_that_is_never_read_to_its_end_loses_nothing() {
     let rows = rows(&repository.path().join("out"));
     let of_candidate = rows.iter().filter(|row| row["arm"] == "candidate");
     for row in of_candidate {
-        assert_eq!(row["ledger"]["lost"], 0, "{row}");
+        assert_eq!(
+            row["ledger"]["lost"], row["ledger"]["dropped"]["link"],
+            "{row}"
+        );
         assert!(row["ledger"]["ring_tail"].as_u64().unwrap() > 0, "{row}");
         assert!(
             row["flags"]

@@ -42,21 +42,44 @@ impl Change {
     }
 }
 
+/// How the repository's program is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// By the C compiler, in two steps.
+    Compiler,
+    /// By autoreconf, configure and make.
+    Autotools,
+}
+
+impl Build {
+    const fn steps(self) -> &'static str {
+        match self {
+            Self::Compiler => {
+                r#"[["cc", "-O2", "-Wall", "-c", "probe.c"], ["cc", "-o", "probe", "probe.o", "-lpcap"]]"#
+            }
+            Self::Autotools => {
+                r#"[["autoreconf", "-if"], ["./configure", "--silent"], ["make", "--silent"]]"#
+            }
+        }
+    }
+}
+
 /// A repository; `main` and the tag `base` are the probe as it is.
 pub(crate) struct Repository(PathBuf);
 
 impl Repository {
-    pub(crate) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path, build: Build) -> Self {
         let repository = Self(path.to_owned());
         fs::create_dir(path).unwrap();
         for (name, text) in [
             ("probe.c", include_str!("probe.c")),
             ("configure.ac", include_str!("configure.ac")),
             ("Makefile.am", include_str!("Makefile.am")),
-            (".wiretrial.toml", include_str!("wiretrial.toml")),
         ] {
             fs::write(path.join(name), text).unwrap();
         }
+        let campaign = include_str!("wiretrial.toml").replace("BUILD", build.steps());
+        fs::write(path.join(".wiretrial.toml"), campaign).unwrap();
         repository.git(&["init", "-q", "-b", "main"]);
         repository.commit("a probe");
         repository.git(&["tag", "base"]);
