@@ -14,7 +14,7 @@ use wiretrial_contract::program::ProgramSpec;
 
 use crate::campaign::file::Resolved;
 use crate::campaign::overrides::Overrides;
-use crate::campaign::{file, shipped};
+use crate::campaign::{file, keys, shipped};
 use crate::evidence::folder::{RAW, ROOT, discard_logs, make_root};
 use crate::executables::caches;
 use crate::host::Interrupt;
@@ -23,6 +23,8 @@ use crate::session::Question;
 
 /// What a repository says of itself.
 pub const OWN_FILE: &str = ".wiretrial.toml";
+/// The name that a campaign in it has when it gives itself none.
+const UNNAMED: &str = "wiretrial";
 /// The margin where none is declared.
 const MARGIN: &str = "3%";
 
@@ -70,7 +72,8 @@ pub fn question(
     for note in &pair.notes {
         say(note);
     }
-    let resolved = resolved(ask, &pair)?;
+    let mut resolved = resolved(ask, &pair)?;
+    name(&mut resolved.campaign, &pair);
     let recipe = recipe(&resolved.campaign, &pair)?;
     let logs = logs_folder(&resolved.campaign.name);
     say(&format!(
@@ -102,10 +105,33 @@ fn sides(ask: &Ask<'_>, interrupt: &Interrupt) -> Result<Pair, Failure> {
     Ok(pair)
 }
 
+/// Gives a campaign that does not say so itself the name and the question of a comparison: other
+/// revisions are another question, not another attempt at the same.
+fn name(campaign: &mut Campaign, pair: &Pair) {
+    if campaign.name == UNNAMED {
+        campaign.name = "compare".into();
+    }
+    if campaign.question == keys::QUESTION {
+        campaign.question = question_of(pair);
+    }
+}
+
+fn question_of(pair: &Pair) -> String {
+    format!(
+        "Is {} better than {}?",
+        described(&pair.candidate),
+        described(&pair.baseline)
+    )
+}
+
 fn described(side: &Side) -> String {
     match side {
         Side::Revision(revision) => format!("{} ({})", revision.short(), revision.described),
-        Side::Executable(path) => path.display().to_string(),
+        Side::Executable(path) => path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned(),
     }
 }
 
@@ -196,11 +222,7 @@ fn is_ours(pair: &Pair) -> bool {
 
 /// The keys of every campaign of our own.
 fn head(pair: &Pair) -> String {
-    let question = format!(
-        "Is {} better than {}?",
-        described(&pair.candidate),
-        described(&pair.baseline)
-    );
+    let question = question_of(pair);
     format!(
         "schema = 1\nname = \"compare\"\nkind = \"paired\"\nquestion = {}\ndesign.margin = \
          \"{MARGIN}\"\n",

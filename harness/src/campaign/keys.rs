@@ -20,6 +20,8 @@ use super::source;
 
 /// The version of the campaign files that this build reads.
 pub const SCHEMA: u64 = 1;
+/// The question of a campaign that asks none in words of its own.
+pub const QUESTION: &str = "Is the candidate better than the baseline?";
 /// The value of a key that does not apply.
 pub const NOT_HERE: &str = "-";
 

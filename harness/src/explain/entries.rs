@@ -1117,7 +1117,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         Reason,
         "work_unproven",
-        "an arm does not say how much it did, so the verdict is at most improved or regressed",
+        "an arm does not say how much it did, so the verdict is at most improved",
         "the judge, from unit counts",
         "a program without a counter, or a command without a work line",
         "explain work_unproven, the flag; --fail-on regressed still makes a gate of it",

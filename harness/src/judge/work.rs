@@ -50,7 +50,12 @@ pub(super) fn wrong(case: &CaseRows<'_>) -> Vec<(usize, Wrong)> {
 /// Why nothing may be called worthwhile: an arm does not say what it did, or how much it lost is a
 /// range around the limit.
 pub(super) fn unproven(case: &CaseRows<'_>) -> Option<Reason> {
-    if silent(case) {
+    // A command line that says nothing of its work is one unit by itself.
+    let commands = case
+        .case
+        .passes()
+        .is_some_and(|passes| passes.input.is_none());
+    if !commands && silent(case) {
         return Some(Reason::WorkUnproven);
     }
     loads::tail_unknown(case).then_some(Reason::TailUnknown)

@@ -105,7 +105,8 @@ pub struct Judgement {
 }
 
 /// Applies the rule: guards first (incomplete, invalid, asymmetric, not comparable, unstable), then
-/// the class of the decision interval. Where `capped` says why, that is at most improved or regressed.
+/// the class of the decision interval. Where `capped` says why, that is at most improved, and at most
+/// regressed unless it is work that is not proven.
 #[must_use]
 pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> Judgement {
     let stops = [
@@ -162,11 +163,14 @@ pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> J
     }
 }
 
+/// Work that is not proven may be work that was not done, which is cheaper and never dearer: then a
+/// regression stands.
 const fn capped(class: Verdict, cap: Option<Reason>) -> Verdict {
-    match class {
-        Verdict::ImprovedWorthwhile if cap.is_some() => Verdict::Improved,
-        Verdict::RegressedWorthwhile if cap.is_some() => Verdict::Regressed,
-        other => other,
+    match (class, cap) {
+        (Verdict::ImprovedWorthwhile, Some(_)) => Verdict::Improved,
+        (Verdict::RegressedWorthwhile, Some(Reason::WorkUnproven)) | (_, None) => class,
+        (Verdict::RegressedWorthwhile, Some(_)) => Verdict::Regressed,
+        (other, Some(_)) => other,
     }
 }
 
@@ -304,10 +308,12 @@ mod tests {
                 judged(limits(0.9, 0.91, 0.92, 0.93)),
                 (Verdict::Improved, vec![cap])
             );
-            assert_eq!(
-                judged(limits(1.07, 1.08, 1.09, 1.1)),
+            let worse = if cap == Reason::WorkUnproven {
+                (Verdict::RegressedWorthwhile, Vec::new())
+            } else {
                 (Verdict::Regressed, vec![cap])
-            );
+            };
+            assert_eq!(judged(limits(1.07, 1.08, 1.09, 1.1)), worse);
             assert_eq!(
                 judged(limits(0.99, 0.991, 1.009, 1.01)),
                 (Verdict::Equivalent, vec![])

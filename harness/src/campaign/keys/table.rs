@@ -79,7 +79,7 @@ const SHARED: &[Key] = &[
         path: "question",
         form: Form::Sentence,
         range: Range::Any,
-        default: Default::Fixed("Is the candidate better than the baseline?"),
+        default: Default::Fixed(super::QUESTION),
         level: Level::Campaign,
         meaning: "the question in words; it heads every report",
         show: |at| at.campaign.question.clone(),
