@@ -243,7 +243,11 @@ traffic.rate-pps = 50000
 /// How revisions are built: both arms in the same way.
 fn recipe(campaign: &Campaign, pair: &Pair) -> Result<Recipe, Failure> {
     let Some(program) = program(campaign) else {
-        return Ok(revision::own_recipe());
+        let mut recipe = revision::own_recipe();
+        if campaign.is_diagnostic() {
+            recipe.binary += "-heap";
+        }
+        return Ok(recipe);
     };
     let revisions = [&pair.baseline, &pair.candidate]
         .iter()

@@ -24,6 +24,8 @@ use crate::trial::setting::{Program, Programs};
 /// Generator and receiver packages, which are also the names of their executables.
 const GENERATOR: &str = "wiretrial-generator";
 const RECEIVER: &str = "wiretrial-receiver";
+/// The receiver that counts what it takes from the allocator.
+const COUNTING_RECEIVER: &str = "wiretrial-receiver-heap";
 /// Where programs are looked for behind PATH, which often lacks the first for an ordinary user.
 const MORE_PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
@@ -87,7 +89,11 @@ pub fn find(
     campaign: &Campaign,
     given: Option<&[Built; 2]>,
 ) -> Result<Found, Failure> {
-    let receiver = find_receiver(named)?;
+    let receiver = if campaign.is_diagnostic() {
+        found(named.receiver.as_deref(), COUNTING_RECEIVER)?
+    } else {
+        find_receiver(named)?
+    };
     let generator = match campaign.workload() {
         Workload::Live => Some(found(named.generator.as_deref(), GENERATOR)?),
         Workload::File | Workload::Command => None,
@@ -273,7 +279,7 @@ fn found(named: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
         return Ok(path);
     }
     Err(Failure::host(format!(
-        "no executable {}; cargo build --release -p {name} makes it",
+        "no executable {}; cargo build --release --bin {name} makes it",
         path.display()
     )))
 }
@@ -381,7 +387,7 @@ mod tests {
         assert!(
             failure
                 .message
-                .contains("cargo build --release -p wiretrial-generator")
+                .contains("cargo build --release --bin wiretrial-generator")
         );
     }
 }

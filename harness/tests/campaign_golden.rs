@@ -745,7 +745,7 @@ fn values_that_do_not_fit_together() {
             &["design.primary=elapsed-ns-per-unit"],
             "design.primary is elapsed-ns-per-unit; at a fixed offered rate that is the generator's clock, choose \
              capture-cost-ns-per-packet, process-cpu-ns-per-packet, capture-kernel-ns-per-packet, \
-             send-call-ns-per-packet, latency-p50-ns, latency-p99-ns, peak-rss-bytes",
+             send-call-ns-per-packet, peak-rss-bytes",
         ),
         (
             &["traffic.rate-pps=0"],

@@ -164,7 +164,7 @@ fn a_missing_executable_names_the_command_that_makes_it() {
     assert!(
         ended
             .last_line()
-            .ends_with("cargo build --release -p wiretrial-receiver makes it"),
+            .ends_with("cargo build --release --bin wiretrial-receiver makes it"),
         "{}",
         ended.stderr
     );

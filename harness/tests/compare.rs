@@ -207,6 +207,69 @@ fn the_working_tree_is_the_candidate_and_the_merge_base_the_baseline() {
     assert!(ended.stdout.contains("exploratory"), "{}", say(&ended));
 }
 
+/// Commands of the jobs for CI, as they stand in `campaigns/ci/`.
+fn ci_commands(job: &str) -> Vec<&str> {
+    let commands = job.lines().map(str::trim).filter_map(|line| {
+        let command = line
+            .strip_prefix("run: ")
+            .or_else(|| line.strip_prefix("- "))?;
+        command.starts_with("wiretrial ").then_some(command)
+    });
+    commands.collect()
+}
+
+#[test]
+fn the_jobs_for_ci_run_as_they_stand() {
+    for (job, summary, said) in [
+        (
+            include_str!("../../campaigns/ci/github.yml"),
+            "step.md",
+            "GITHUB_STEP_SUMMARY",
+        ),
+        (
+            include_str!("../../campaigns/ci/gitlab.yml"),
+            "wiretrial.md",
+            "UNUSED",
+        ),
+    ] {
+        let bench = Bench::new();
+        let repository = Repository::new(&bench.path("repository"), Build::Compiler);
+        repository.branch("topic", Change::Renamed);
+        let commands = ci_commands(job);
+        assert_eq!(commands.len(), 2, "{commands:?}");
+        for (command, codes) in commands.iter().zip([&[0, 4][..], &[0][..]]) {
+            let path = std::env::var("PATH").unwrap();
+            let output = std::process::Command::new("sh")
+                .args(["-c", command])
+                .current_dir(repository.path())
+                .env("PATH", format!("{}:{path}", bench.path("").display()))
+                .env("HOME", bench.path(""))
+                .env("TMPDIR", bench.path("tmp"))
+                .env(said, repository.path().join(summary))
+                .env_remove("XDG_CACHE_HOME")
+                .output()
+                .unwrap();
+            let ended = Ended::from(output);
+            // A busy host may void too many pairs: then nothing is proven, and that is said.
+            assert!(
+                codes.contains(&ended.code.unwrap()),
+                "{command}\n{}",
+                say(&ended)
+            );
+        }
+        let read = |name: &str| std::fs::read_to_string(repository.path().join(name)).unwrap();
+        assert!(read("wiretrial.xml").starts_with("<?xml"));
+        let answer = json(&repository.path().join("evidence/latest/analysis.json"));
+        let answer = answer["answer"].as_str().unwrap();
+        assert!(read(summary).contains(answer), "{}", read(summary));
+        assert_eq!(
+            repository.status(),
+            format!("?? {summary}\n?? wiretrial.xml\n"),
+            "git ignores the evidence"
+        );
+    }
+}
+
 #[test]
 fn a_revision_that_builds_nothing_new_is_refused() {
     let bench = Bench::new();

@@ -111,6 +111,12 @@ impl Metric {
         )
     }
 
+    /// Whether it is a time from intended send to consumer.
+    #[must_use]
+    pub const fn is_a_latency(self) -> bool {
+        matches!(self, Self::LatencyP50Ns | Self::LatencyP99Ns)
+    }
+
     /// Its name in campaign files, rows and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -17,7 +17,8 @@ use crate::control::{
 use crate::identity::Identity;
 use crate::metric::Metric;
 use crate::program::ProgramSpec;
-use crate::units::Family;
+use crate::stamp::Form;
+use crate::units::{Family, FrameSize};
 
 /// Schema of `plan.json`.
 pub const PLAN_SCHEMA: &str = "wiretrial.plan/2";
@@ -61,8 +62,36 @@ impl Campaign {
 
     /// The metrics that its trials have, the default primary first.
     #[must_use]
-    pub fn metrics(&self) -> &'static [Metric] {
-        Metric::of(self.workload(), self.topology.receive_cpu)
+    pub fn metrics(&self) -> Vec<Metric> {
+        if self.is_diagnostic() {
+            return vec![Metric::HeapBytesPerPacket];
+        }
+        let latency = self.cases.iter().all(|case| self.has_latency(case));
+        let all = Metric::of(self.workload(), self.topology.receive_cpu);
+        let known = all
+            .iter()
+            .filter(|metric| latency || !metric.is_a_latency());
+        known.copied().collect()
+    }
+
+    /// Whether its receivers count what they take from the allocator: its trials have no times then,
+    /// since counting takes some.
+    #[must_use]
+    pub fn is_diagnostic(&self) -> bool {
+        self.design.primary == Metric::HeapBytesPerPacket
+    }
+
+    /// Whether the receivers of a case know when a datagram was to be sent: the built-in one, from
+    /// full stamps.
+    fn has_latency(&self, case: &Case) -> bool {
+        case.live().is_some_and(|live| {
+            let payload = FrameSize(live.traffic.frame_size).payload(self.topology.family);
+            payload.and_then(Form::for_payload) == Some(Form::Full)
+                && live
+                    .receivers
+                    .iter()
+                    .all(|receiver| receiver.outside().is_none())
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use wiretrial_contract::control::{CaptureSettings, ReceiveCpu, TopologyKind};
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::metric::{Metric, names};
+use wiretrial_contract::metric::names;
 use wiretrial_contract::plan::{
     Arrangement, Campaign, Case, GateSpec, Live, Measured, PassProgram, ReceiverSpec, Traffic,
     Work, Workload,
@@ -63,7 +63,7 @@ fn design(campaign: &Campaign) -> Result<(), String> {
         "design.foreign-cpu",
         design.foreign_cpu > 0.0 && design.foreign_cpu <= 1.0,
     )?;
-    let metrics = metrics(campaign);
+    let metrics = campaign.metrics();
     if !metrics.contains(&design.primary) {
         let why =
             if campaign.workload() == Workload::Live && design.primary.is_the_generators_clock() {
@@ -83,6 +83,7 @@ fn design(campaign: &Campaign) -> Result<(), String> {
                 .into(),
         );
     }
+    diagnostic(campaign)?;
     let topology = &campaign.topology;
     if topology.kind == TopologyKind::Loopback && topology.receive_cpu == ReceiveCpu::Separate {
         return Err(
@@ -104,26 +105,31 @@ fn design(campaign: &Campaign) -> Result<(), String> {
     Ok(())
 }
 
-/// The metrics that its trials have: a program of the user's does not say when it saw a packet.
-fn metrics(campaign: &Campaign) -> Vec<Metric> {
-    let outside = campaign.cases.iter().any(|case| {
-        let live = case.live();
-        live.is_some_and(|live| {
-            live.receivers
-                .iter()
-                .any(|receiver| receiver.outside().is_some())
-        })
-    });
-    let mut metrics = campaign.metrics().to_vec();
-    if outside {
-        metrics.retain(|metric| !matches!(metric, Metric::LatencyP50Ns | Metric::LatencyP99Ns));
+/// Trials that count allocations are of the built-in receiver, one arm after the other.
+fn diagnostic(campaign: &Campaign) -> Result<(), String> {
+    if !campaign.is_diagnostic() {
+        return Ok(());
     }
-    metrics
+    let built_in = |case: &Case| {
+        let live = case.live();
+        live.is_some_and(|live| live.receivers.iter().all(|r| r.outside().is_none()))
+    };
+    let why = if !campaign.cases.iter().all(built_in) {
+        "it is counted in live trials of the built-in receiver only"
+    } else if campaign.design.arrangement != Arrangement::Sequential {
+        "such trials run one arm after the other, with design.arrangement = \"sequential\""
+    } else {
+        return Ok(());
+    };
+    Err(format!(
+        "design.primary is {}; {why}",
+        campaign.design.primary
+    ))
 }
 
 /// Refuses a gate without conditions, or on a metric that the trials do not have.
 pub(super) fn gate(gate: &GateSpec, campaign: &Campaign) -> Result<(), String> {
-    let known = metrics(campaign);
+    let known = campaign.metrics();
     if gate.conditions.is_empty() {
         return Err(format!("gate {} has no conditions", gate.name));
     }

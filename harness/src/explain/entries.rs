@@ -1164,6 +1164,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         Limit,
+        "diagnostic",
+        "its receivers count what they take from their allocator, so nothing of it is a time",
+        "the judge, from the plan",
+        "design.primary is heap-bytes-per-packet",
+        "compare times in a campaign of its own",
+    ),
+    entry(
+        Limit,
         "foreign_cpu_unknown",
         "how much CPU other programs used during the trials is not known",
         "the kernel's schedstat of every task, which was missing",

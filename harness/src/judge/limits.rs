@@ -86,6 +86,12 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
             format!("{left} passes left processes behind, whose work is in no time"),
         );
     }
+    if plan.campaign.is_diagnostic() {
+        add(
+            "diagnostic",
+            "allocations were counted, which takes time: no times here".into(),
+        );
+    }
     if plan.campaign.design.margin.is_none() {
         add(
             "no_margin",
@@ -197,6 +203,7 @@ mod tests {
     use crate::explain;
     use crate::trial::samples;
     use wiretrial_contract::control::PassInput;
+    use wiretrial_contract::metric::Metric;
     use wiretrial_contract::plan::PassProgram;
     use wiretrial_contract::program::ProgramSpec;
     use wiretrial_contract::report::PassReport;
@@ -239,14 +246,17 @@ mod tests {
             pairs: vec![[&left, &left]],
             all: Vec::new(),
         };
+        let mut counting = samples::plan();
+        counting.campaign.design.primary = Metric::HeapBytesPerPacket;
         let mut words: Vec<String> = limitations(&plan, &[case(), case()])
             .into_iter()
+            .chain(limitations(&counting, &[]))
             .chain(limitations(&passes, &[of_passes]))
             .map(|limit| limit.word)
             .collect();
         words.sort();
         words.dedup();
-        assert_eq!(words.len(), 16, "every branch: {words:?}");
+        assert_eq!(words.len(), 17, "every branch: {words:?}");
         assert!(
             words.iter().all(|word| explain::explain(word).is_ok()),
             "{words:?}"

@@ -19,8 +19,8 @@ pub(super) fn comparisons(
     exhausted: Option<&str>,
 ) -> Vec<Comparison> {
     let primary = plan.campaign.design.primary;
-    let metrics = plan.campaign.metrics().iter().copied();
-    let rest = metrics.filter(|metric| *metric != primary);
+    let rest = plan.campaign.metrics();
+    let rest = rest.into_iter().filter(|metric| *metric != primary);
     std::iter::once(primary)
         .chain(rest)
         .map(|metric| comparison(plan, case, metric, exhausted))

@@ -728,7 +728,7 @@ fn wrong_gates() {
             "[[gate]]\nname = \"g\"\nall = [\"units-per-second up 15%\"]",
             "campaigns/x.toml:6: gate g: its trials have no units-per-second; they have \
              capture-cost-ns-per-packet, process-cpu-ns-per-packet, capture-kernel-ns-per-packet, \
-             send-call-ns-per-packet, latency-p50-ns, latency-p99-ns, peak-rss-bytes",
+             send-call-ns-per-packet, peak-rss-bytes",
         ),
         (
             "[[gate]]\nname = \"g\"\nall = [\"peak-rss-bytes up 1%\"]\n\
