@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 
 use wiretrial_contract::clock;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{Campaign, Work};
-use wiretrial_contract::program::ProgramSpec;
+use wiretrial_contract::plan::Campaign;
 
 use crate::campaign::file::Resolved;
 use crate::campaign::overrides::Overrides;
@@ -94,12 +93,13 @@ pub fn question(
 fn sides(ask: &Ask<'_>, interrupt: &Interrupt) -> Result<Pair, Failure> {
     let cwd = std::env::current_dir()
         .map_err(|error| Failure::host(format!("cannot find this folder: {error}")))?;
-    let [base, candidate] = ask.sides;
-    let mut pair = revision::resolve(&cwd, base, candidate, &Ci::from_environment(), interrupt)?;
+    let [mut base, mut candidate] = ask.sides;
     if ask.overrides.aa {
-        pair.baseline = pair.candidate.clone();
-        pair.notes = Vec::new();
-    } else {
+        candidate = candidate.or(base).or(Some("."));
+        base = candidate;
+    }
+    let pair = revision::resolve(&cwd, base, candidate, &Ci::from_environment(), interrupt)?;
+    if !ask.overrides.aa {
         pair.check_distinct()?;
     }
     Ok(pair)
@@ -242,7 +242,8 @@ traffic.rate-pps = 50000
 
 /// How revisions are built: both arms in the same way.
 fn recipe(campaign: &Campaign, pair: &Pair) -> Result<Recipe, Failure> {
-    let Some(program) = program(campaign) else {
+    let last = campaign.arms.len().saturating_sub(1);
+    let Some(program) = campaign.cases.first().and_then(|case| case.outside(last)) else {
         let mut recipe = revision::own_recipe();
         if campaign.is_diagnostic() {
             recipe.binary += "-heap";
@@ -270,17 +271,6 @@ fn recipe(campaign: &Campaign, pair: &Pair) -> Result<Recipe, Failure> {
         binary: program.binary.clone(),
         env: program.env.clone(),
     })
-}
-
-fn program(campaign: &Campaign) -> Option<&ProgramSpec> {
-    use wiretrial_contract::plan::PassProgram;
-    match &campaign.cases.first()?.work {
-        Work::Live(live) => live.receivers.last()?.outside(),
-        Work::Passes(passes) => match passes.programs.last()? {
-            PassProgram::RawFold => None,
-            PassProgram::Outside(program) => Some(program),
-        },
-    }
 }
 
 /// Where the logs of building lie until the evidence takes them, and stay when building fails.
@@ -354,7 +344,11 @@ fn of_commands(commands: [&str; 2], overrides: &Overrides) -> Result<Question, F
 
 /// A command line as words, quoted as in a shell; no shell runs it.
 fn words(command: &str) -> Result<Vec<String>, Failure> {
-    const SHELL: [char; 8] = ['|', '&', ';', '<', '>', '$', '`', '*'];
+    if let Some(sign) = shell_sign(command) {
+        return Err(Failure::usage(format!(
+            "--command '{command}': no shell reads the {sign}; quote it, or run one: sh -c '...'"
+        )));
+    }
     let words = shell_words::split(command).map_err(|error| {
         Failure::usage(format!("--command '{command}': {error}; close the quotes"))
     })?;
@@ -363,15 +357,29 @@ fn words(command: &str) -> Result<Vec<String>, Failure> {
             "--command has an empty command line; write two, such as --command 'grep a f' 'grep b f'",
         ));
     }
-    let special = words
-        .iter()
-        .find(|word| word.contains(SHELL) && !command.contains(['\'', '"', '\\']));
-    match special {
-        Some(word) => Err(Failure::usage(format!(
-            "--command '{command}': no shell reads \"{word}\"; quote it, or run one: sh -c '...'"
-        ))),
-        None => Ok(words),
+    Ok(words)
+}
+
+/// The first sign that a shell would act on where it stands (POSIX.1-2017, Shell Command Language,
+/// 2.2 Quoting).
+fn shell_sign(command: &str) -> Option<char> {
+    let mut quote = None;
+    let mut signs = command.chars();
+    while let Some(sign) = signs.next() {
+        match (quote, sign) {
+            (Some('\''), '\'') | (Some('"'), '"') => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => {
+                signs.next();
+            }
+            (None, '\'' | '"') => quote = Some(sign),
+            (_, '$' | '`') | (None, '|' | '&' | ';' | '<' | '>' | '*' | '?' | '(' | ')') => {
+                return Some(sign);
+            }
+            _ => {}
+        }
     }
+    None
 }
 
 #[cfg(test)]
@@ -382,8 +390,11 @@ mod tests {
     fn command_lines_are_split_as_in_a_shell_and_no_shell_runs_them() {
         assert_eq!(words("wc -l 'a b'").unwrap(), ["wc", "-l", "a b"]);
         assert_eq!(words("sh -c 'a | b'").unwrap(), ["sh", "-c", "a | b"]);
+        assert_eq!(words("echo a\\|b \"c;d\"").unwrap(), ["echo", "a|b", "c;d"]);
         for (line, said) in [
-            ("cat a | wc", "no shell reads \"|\""),
+            ("cat a | wc", "no shell reads the |"),
+            ("cat 'a b' | wc", "no shell reads the |"),
+            ("echo \"$HOME\"", "no shell reads the $"),
             ("echo 'x", "close the quotes"),
             ("  ", "empty command line"),
         ] {

@@ -15,7 +15,7 @@ use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::{sha256_file, sha256_self};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::identity::Identity;
-use wiretrial_contract::plan::{Campaign, Measured, PassProgram, Plan, Work, Workload};
+use wiretrial_contract::plan::{Campaign, Origin, Plan, Workload};
 use wiretrial_contract::program::ProgramSpec;
 
 use crate::revision::{Built, identity_of};
@@ -52,21 +52,14 @@ pub struct Found {
 /// What one arm measures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundArm {
-    /// The receiver itself, or what it starts.
-    pub measured: Origin,
-    /// Identity of what is measured.
+    /// Where the executable is.
+    pub path: PathBuf,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Whether it is started by this version's receiver, instead of being one.
+    pub outside: bool,
+    /// What it is.
     pub identity: Identity,
-}
-
-/// Where what is measured comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// A receiver of this project.
-    Receiver(PathBuf),
-    /// A program that was built or named by its path.
-    Given(PathBuf),
-    /// A program that is installed.
-    Installed(PathBuf),
 }
 
 /// The receiver of this version.
@@ -99,18 +92,22 @@ pub fn find(
         Workload::File | Workload::Command => None,
     };
     let arms = (0..campaign.arms.len()).map(|arm| {
-        let given = given.map(|given| &given[arm]);
-        let measured = match (outside(campaign, arm)?, given) {
-            (None, None) => Origin::Receiver(receiver.clone()),
-            (None, Some(built)) => Origin::Receiver(built.path.clone()),
-            (Some(_), Some(built)) => Origin::Given(built.path.clone()),
-            (Some(spec), None) => Origin::Installed(installed(&spec.binary)?),
+        let spec = outside(campaign, arm)?;
+        let (path, origin) = match (given.map(|given| &given[arm]), spec) {
+            (Some(built), _) => (built.path.clone(), Origin::Given),
+            (None, Some(spec)) => (installed(&spec.binary)?, Origin::Installed),
+            (None, None) => (receiver.clone(), Origin::Sibling),
         };
         let identity = match given {
-            Some(built) => built.identity.clone(),
-            None => identity_of(measured.path())?,
+            Some(given) => given[arm].identity.clone(),
+            None => identity_of(&path)?,
         };
-        Ok(FoundArm { measured, identity })
+        Ok(FoundArm {
+            path,
+            origin,
+            outside: spec.is_some(),
+            identity,
+        })
     });
     Ok(Found {
         generator,
@@ -125,21 +122,28 @@ pub fn find(
 ///
 /// As [`find`]. That they are the sealed ones is not checked here.
 pub fn find_again(named: &Named, plan: &Plan, evidence_root: &Path) -> Result<Found, Failure> {
-    let cached = plan.campaign.arms.iter().map(|arm| {
+    let given = plan.campaign.arms.iter().map(|arm| {
         let identity = plan.identities.get(&arm.name)?;
-        let path = cached(&identity.sha256, evidence_root)?;
-        Some(Built {
-            path,
-            identity: identity.clone(),
-        })
+        let origin = plan.origins.get(&arm.name)?;
+        (*origin == Origin::Given).then_some(identity)
     });
-    let cached: Vec<Option<Built>> = cached.collect();
-    // Both arms were built or named, or none was: what is installed is in no cache.
-    let given = match <[Option<Built>; 2]>::try_from(cached) {
-        Ok([Some(baseline), Some(candidate)]) => Some([baseline, candidate]),
-        _ => None,
+    let given: Vec<Option<&Identity>> = given.collect();
+    let [Some(baseline), Some(candidate)] = given[..] else {
+        return find(named, &plan.campaign, None);
     };
-    find(named, &plan.campaign, given.as_ref())
+    let again = |identity: &Identity| {
+        let sha256 = &identity.sha256;
+        let path = cached(sha256, evidence_root).ok_or_else(|| {
+            Failure::host(format!(
+                "the executable with sha256 {}... is in no cache any more; start a new campaign",
+                sha256.get(..8).unwrap_or(sha256)
+            ))
+        })?;
+        let identity = identity.clone();
+        Ok(Built { path, identity })
+    };
+    let given = [again(baseline)?, again(candidate)?];
+    find(named, &plan.campaign, Some(&given))
 }
 
 /// The executable with this content in a cache.
@@ -152,26 +156,9 @@ fn cached(sha256: &str, evidence_root: &Path) -> Option<PathBuf> {
         .find(|path| sha256_file(path).is_ok_and(|hash| hash == sha256))
 }
 
-impl Origin {
-    fn path(&self) -> &Path {
-        match self {
-            Self::Receiver(path) | Self::Given(path) | Self::Installed(path) => path,
-        }
-    }
-}
-
 /// The program of the user's that an arm measures in every case.
 fn outside(campaign: &Campaign, arm: usize) -> Result<Option<&ProgramSpec>, Failure> {
-    let mut programs = campaign.cases.iter().map(|case| match &case.work {
-        Work::Live(live) => match &live.receivers[arm].program {
-            Measured::BuiltIn { .. } => None,
-            Measured::Outside(spec) => Some(spec),
-        },
-        Work::Passes(passes) => match &passes.programs[arm] {
-            PassProgram::RawFold => None,
-            PassProgram::Outside(spec) => Some(spec),
-        },
-    });
+    let mut programs = campaign.cases.iter().map(|case| case.outside(arm));
     let first = programs.next().flatten();
     let binary = |spec: Option<&ProgramSpec>| spec.map(|spec| spec.binary.clone());
     if let Some(other) = programs.find(|other| binary(*other) != binary(first)) {
@@ -218,11 +205,15 @@ impl Found {
     /// The receivers that will capture: under isolation `none` each needs the right to.
     #[must_use]
     pub fn receivers(&self) -> Vec<&Path> {
-        let measured = self.arms.iter().map(|arm| match &arm.measured {
-            Origin::Receiver(path) => path.as_path(),
-            Origin::Given(_) | Origin::Installed(_) => self.receiver.as_path(),
+        let receivers = self.arms.iter().map(|arm| {
+            let path = if arm.outside {
+                &self.receiver
+            } else {
+                &arm.path
+            };
+            path.as_path()
         });
-        measured.collect()
+        receivers.collect()
     }
 
     /// Keeps them under their content's address. Without isolation and without root receivers run in
@@ -247,10 +238,10 @@ impl Found {
             outside: Vec::new(),
         };
         for arm in &self.arms {
-            let (receiver, outside) = match &arm.measured {
-                Origin::Receiver(path) => (keep(path)?, None),
-                Origin::Given(path) => (own.clone(), Some(kept(path, evidence_root)?)),
-                Origin::Installed(path) => (own.clone(), Some(hashed(path)?)),
+            let (receiver, outside) = match (arm.outside, arm.origin) {
+                (false, _) => (keep(&arm.path)?, None),
+                (true, Origin::Installed) => (own.clone(), Some(hashed(&arm.path)?)),
+                (true, _) => (own.clone(), Some(kept(&arm.path, evidence_root)?)),
             };
             programs.receivers.push(receiver);
             programs.outside.push(outside);

@@ -54,6 +54,7 @@ fn plan(set: &[&str]) -> Plan {
             receiver: Some(1),
         },
         identities: std::collections::BTreeMap::new(),
+        origins: std::collections::BTreeMap::new(),
         binaries: binaries
             .map(|(role, hash)| (role.to_owned(), hash.to_owned()))
             .into(),

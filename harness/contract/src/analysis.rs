@@ -513,16 +513,13 @@ pub struct Conditions {
     /// CPU of the receivers.
     pub receiver_cpu: Option<u32>,
     /// What the programs were given to do.
-    #[serde(default)]
     pub workload: Workload,
     /// What was measured in each arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<ArmIdentity>,
     /// When the gate `no_regression` fails.
-    #[serde(default)]
     pub fail_on: FailOn,
     /// Whether a case that is not decided ends with exit code 4.
-    #[serde(default)]
     pub require_conclusion: bool,
 }
 

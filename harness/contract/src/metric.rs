@@ -197,6 +197,16 @@ impl Metric {
         }
     }
 
+    /// Its unit for people, in trials of this workload.
+    #[must_use]
+    pub const fn unit_in(self, workload: Workload) -> &'static str {
+        match (self, workload) {
+            // Command lines need not have packets.
+            (Self::ProcessCpuNsPerPacket, Workload::Command) => "ns per unit",
+            _ => self.unit(),
+        }
+    }
+
     /// What the number leaves out.
     #[must_use]
     pub const fn excludes(self) -> &'static str {

@@ -1,8 +1,10 @@
 //! The sealed plan: what will be run, in which order, and the rule that will judge it.
 //!
 //! Written once as `plan.json`, after the binaries are built and every arm was rehearsed; its
-//! SHA-256 is the start of the chain of rows. It holds no time of day, host name or path, so that
-//! the same question with the same seed and binaries has the same bytes.
+//! SHA-256 is the start of the chain of rows. It holds no time of day, no host name
+//! and no path of the harness's own, so that the same question with the same seed and binaries has the
+//! same bytes. What a campaign says of a program of the user's is in it as written: arguments, folders
+//! and environment variables too.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -323,6 +325,18 @@ impl Case {
         }
     }
 
+    /// The program of the user's that arm number `arm` measures; none for the built-in receiver.
+    #[must_use]
+    pub fn outside(&self, arm: usize) -> Option<&ProgramSpec> {
+        match &self.work {
+            Work::Live(live) => live.receivers.get(arm)?.outside(),
+            Work::Passes(passes) => match passes.programs.get(arm)? {
+                PassProgram::RawFold => None,
+                PassProgram::Outside(program) => Some(program),
+            },
+        }
+    }
+
     /// Number of arms it has a program for.
     #[must_use]
     pub const fn arms(&self) -> usize {
@@ -488,6 +502,8 @@ pub struct Plan {
     pub binaries: BTreeMap<String, String>,
     /// What is measured in each arm, by its name.
     pub identities: BTreeMap<String, Identity>,
+    /// Where it comes from, by arm.
+    pub origins: BTreeMap<String, Origin>,
     /// Where the processes run.
     pub placement: Placement,
     /// The decision rule's constants.
@@ -497,6 +513,13 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The how-manyth attempt at its question this is, by the plans there were or by what a CI system
+    /// says.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.attempt.max(self.ci_attempt.unwrap_or(1))
+    }
+
     /// SHA-256 of what an arm measures, as sealed.
     #[must_use]
     pub fn measured(&self, arm: &str) -> Option<&String> {
@@ -504,6 +527,18 @@ impl Plan {
             .get(&format!("program/{arm}"))
             .or_else(|| self.binaries.get(&format!("receiver/{arm}")))
     }
+}
+
+/// Where what an arm measures comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Beside the harness: its own receiver.
+    Sibling,
+    /// Built from a revision, or named by its path; kept by its content.
+    Given,
+    /// Installed; it runs where it is.
+    Installed,
 }
 
 /// A campaign's seed, written as `0x` and 16 hexadecimal digits, since 64 bits do not fit the

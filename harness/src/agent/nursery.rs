@@ -14,7 +14,7 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use nix::sched::CloneFlags;
 use nix::sys::wait::waitpid;
-use nix::unistd::{Pid, pipe2};
+use nix::unistd::{Pid, getpid, pipe2};
 
 use super::programs::{self, Place};
 use super::sys::ethtool;
@@ -40,13 +40,14 @@ impl Nursery {
         let (held, hold) = pipe()?;
         let (heard, say) = pipe()?;
         let mut ends = Some((hold, heard, held, say));
+        let agent = getpid();
         let helper = sys::fork_helper(|| {
             let Some((hold, _, held, say)) = ends.take() else {
                 return 1;
             };
             // Its own copy would keep the pipe open.
             drop(hold);
-            help(add, File::from(held), File::from(say))
+            help(agent, add, File::from(held), File::from(say))
         })
         .map_err(|errno| failed("start a helper", errno))?;
         let Some((hold, heard, ..)) = ends.take() else {
@@ -84,8 +85,8 @@ impl Drop for Nursery {
 }
 
 /// The helper's life: makes the pair, says so, and holds its namespace until told to let go.
-fn help(add: &[String], mut held: File, mut say: File) -> u8 {
-    let outcome = sys::die_with_parent()
+fn help(agent: Pid, add: &[String], mut held: File, mut say: File) -> u8 {
+    let outcome = sys::die_with_parent(agent.as_raw())
         .map_err(|error| failed("tie the helper to the agent", error))
         .and_then(|()| bear(add));
     let said = outcome.as_ref().map_or_else(String::as_str, |()| "done");

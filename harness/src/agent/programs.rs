@@ -81,10 +81,11 @@ fn start(mut command: Command, place: Place<'_>) -> io::Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    let parent = nix::unistd::getpid().as_raw();
     // SAFETY: the closure makes async-signal-safe system calls and nothing else.
     unsafe {
         command.pre_exec(move || {
-            sys::die_with_parent()?;
+            sys::die_with_parent(parent)?;
             // The campaign's lock is one of the agent's descriptors.
             sys::close_on_exec();
             if let Some(network) = network {

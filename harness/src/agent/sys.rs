@@ -153,21 +153,27 @@ pub(crate) fn default_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends this process with SIGKILL when the thread that started it ends (prctl(2)).
-/// Async-signal-safe.
-pub(super) fn die_with_parent() -> io::Result<()> {
+/// Ends this process with SIGKILL when the thread that started it ends (prctl(2)); at once when the
+/// process `parent` has ended already. Async-signal-safe.
+pub(super) fn die_with_parent(parent: libc::pid_t) -> io::Result<()> {
     // SAFETY: no pointers.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
+    // SAFETY: no pointers, and it cannot fail.
+    if unsafe { libc::getppid() } != parent {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    Ok(())
 }
 
 /// Makes `command` start with default signals, and end with SIGKILL when the thread that starts it
 /// ends.
 pub(crate) fn end_with_parent(command: &mut Command) {
+    let parent = nix::unistd::getpid().as_raw();
     // SAFETY: the closure makes async-signal-safe system calls and nothing else.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             default_signals()?;
-            die_with_parent()
+            die_with_parent(parent)
         });
     }
 }

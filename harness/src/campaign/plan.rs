@@ -7,7 +7,7 @@ use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::identity::Identity;
 use wiretrial_contract::plan::{
-    Campaign, Design, PLAN_SCHEMA, PassProgram, Placement, Plan, Rule, Seed, Work, Workload,
+    Campaign, Design, Origin, PLAN_SCHEMA, Placement, Plan, Rule, Seed, Workload,
 };
 use wiretrial_stats::bootstrap::RESAMPLES;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95};
@@ -33,6 +33,8 @@ pub struct Inputs {
     pub binaries: BTreeMap<String, String>,
     /// What is measured in each arm, by its name.
     pub identities: BTreeMap<String, Identity>,
+    /// Where it comes from, by arm.
+    pub origins: BTreeMap<String, Origin>,
     /// Where the processes run.
     pub placement: Placement,
 }
@@ -52,6 +54,7 @@ pub fn plan(inputs: Inputs) -> Plan {
         isolation: inputs.isolation,
         binaries: inputs.binaries,
         identities: inputs.identities,
+        origins: inputs.origins,
         placement: inputs.placement,
         rule: rule(&inputs.campaign.design),
         pairs: order::pairs(&inputs.campaign, inputs.seed.0),
@@ -147,11 +150,11 @@ fn roles(campaign: &Campaign) -> BTreeSet<String> {
     }
     for (index, arm) in campaign.arms.iter().enumerate() {
         roles.insert(format!("receiver/{}", arm.name));
-        let outside = campaign.cases.iter().any(|case| match &case.work {
-            Work::Live(live) => live.receivers[index].outside().is_some(),
-            Work::Passes(passes) => matches!(passes.programs[index], PassProgram::Outside(_)),
-        });
-        if outside {
+        if campaign
+            .cases
+            .iter()
+            .any(|case| case.outside(index).is_some())
+        {
             roles.insert(format!("program/{}", arm.name));
         }
     }
@@ -173,6 +176,7 @@ mod tests {
             isolation: Isolation::Sandbox,
             binaries: BTreeMap::new(),
             identities: BTreeMap::new(),
+            origins: BTreeMap::new(),
             placement: Placement {
                 senders: vec![0],
                 receiver: Some(1),

@@ -2,7 +2,7 @@
 //! screen and files at the end, and the exit code.
 
 use std::fs;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -54,12 +54,49 @@ enum Format {
     Csv,
 }
 
+impl Output {
+    /// Opens what is to be written, before anything is measured.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be written (exit 2).
+    pub(super) fn open(&self) -> Result<Files, Failure> {
+        let open = |file: &Option<PathBuf>, append: bool| {
+            let Some(path) = file else { return Ok(None) };
+            let opened = fs::OpenOptions::new()
+                .create(true)
+                .write(true)
+                .append(append)
+                .open(path);
+            opened
+                .map(|file| Some((path.clone(), file)))
+                .map_err(|error| {
+                    Failure::usage(format!("{} cannot be written: {error}", path.display()))
+                })
+        };
+        Ok(Files {
+            format: self.format,
+            junit: open(&self.junit, false)?,
+            // A summary of a job holds what its other steps said.
+            summary: open(&self.summary, true)?,
+        })
+    }
+}
+
+/// What is printed and written at the end, opened.
+#[derive(Debug)]
+pub(super) struct Files {
+    format: Format,
+    junit: Option<(PathBuf, fs::File)>,
+    summary: Option<(PathBuf, fs::File)>,
+}
+
 /// Runs a sealed campaign to its end, prints and writes what was asked for.
 ///
 /// # Errors
 ///
 /// The session's own failures, and the exit code that the analysis stands for.
-pub(super) fn run(mut session: Session, output: &Output) -> Result<(), Failure> {
+pub(super) fn run(mut session: Session, output: Files) -> Result<(), Failure> {
     begin(&session);
     if let Err(failure) = session.link_latest() {
         // The evidence is whole without it.
@@ -97,11 +134,17 @@ pub(super) fn run(mut session: Session, output: &Output) -> Result<(), Failure> 
         notes: slices(&plan),
     };
     data(&printed(&analysis, &shown, output.format))?;
-    if let Some(file) = &output.junit {
-        write(file, &junit::document(&analysis))?;
+    if let Some((path, file)) = output.junit {
+        let written = file.set_len(0).and_then(|()| {
+            let text = junit::document(&analysis);
+            (&file).write_all(text.as_bytes())
+        });
+        written.map_err(|error| not_written(&path, &error))?;
     }
-    if let Some(file) = &output.summary {
-        write(file, &summary::summary(&analysis))?;
+    if let Some((path, mut file)) = output.summary {
+        let text = summary::summary(&analysis);
+        let written = file.write_all(text.as_bytes());
+        written.map_err(|error| not_written(&path, &error))?;
     }
     match judge::exit_code(&analysis) {
         (exit::DONE, _) => Ok(()),
@@ -112,10 +155,8 @@ pub(super) fn run(mut session: Session, output: &Output) -> Result<(), Failure> 
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(file, text).map_err(|error| {
-        Failure::evidence(format!("{} could not be written: {error}", file.display()))
-    })
+fn not_written(file: &Path, error: &io::Error) -> Failure {
+    Failure::evidence(format!("{} could not be written: {error}", file.display()))
 }
 
 /// Lines before the first pair.

@@ -90,6 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_err(|error| Failure::host(format!("cannot handle signals: {error}")))?;
     let options = arguments.host.options(interrupt.clone());
     note(&format!("wiretrial {}  compare", env!("CARGO_PKG_VERSION")));
+    let output = arguments.output.open()?;
     let question = compare::question(&arguments.ask(), &interrupt, &|text| {
         note(&format!("  {text}"));
     })?;
@@ -100,7 +101,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let (Err(_), Some(logs)) = (&started, logs) {
         discard_logs(&logs);
     }
-    campaign::run(started?, &arguments.output)
+    campaign::run(started?, output)
 }
 
 impl Arguments {

@@ -52,6 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let interrupt = Interrupt::on_signals()
         .map_err(|error| Failure::host(format!("cannot handle signals: {error}")))?;
     let options = arguments.host.options(interrupt);
+    let output = arguments.output.open()?;
     let session = match (&arguments.resume, &arguments.campaign) {
         (Some(folder), _) => Session::resume(folder, &options)?,
         (None, Some(name)) => start(name, arguments, &options)?,
@@ -61,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             ));
         }
     };
-    campaign::run(session, &arguments.output)
+    campaign::run(session, output)
 }
 
 fn start(name: &str, arguments: &Arguments, options: &Options) -> Result<Session, Failure> {

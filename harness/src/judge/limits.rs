@@ -142,7 +142,7 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
             format!("{} cases, each judged by itself", cases.len()),
         );
     }
-    let attempt = plan.attempt.max(plan.ci_attempt.unwrap_or(1));
+    let attempt = plan.attempts();
     if attempt > 1 {
         add(
             "repeated_question",

@@ -154,7 +154,7 @@ fn conditions(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Conditi
         margin: campaign.design.margin,
         primary: campaign.design.primary,
         pairs_planned: campaign.design.pairs,
-        attempt: plan.attempt,
+        attempt: plan.attempts(),
         sending: campaign.cases.iter().map(limits::sending).collect(),
         treatment: treatment::treatment(plan),
         pairs_total: plan.pairs.len() as u64,

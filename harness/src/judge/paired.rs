@@ -65,7 +65,7 @@ fn comparison(
     let mut out = Comparison {
         case: case.case.name.clone(),
         metric,
-        unit: metric.unit().into(),
+        unit: metric.unit_in(plan.campaign.workload()).into(),
         direction: metric.direction(),
         primary,
         pairs: u32::try_from(values.len()).unwrap_or(u32::MAX),

@@ -13,7 +13,6 @@ use wiretrial_contract::clock;
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::identity::Identity;
 use wiretrial_contract::plan::{Campaign, Placement, Plan, Seed, Workload};
 use wiretrial_contract::record::TrialRecord;
 
@@ -23,7 +22,7 @@ use crate::evidence::folder::{self, ANALYSIS, Folder, PILOT, PLAN, RAW, ROOT};
 use crate::evidence::json::pretty;
 use crate::evidence::rows::Rows;
 use crate::evidence::{replay, reports};
-use crate::executables::{self, Found, Named};
+use crate::executables::{self, Found, FoundArm, Named};
 use crate::host::{
     Interrupt, IsolationChoice, LocalHost, Setting as HostSetting, choose_placement, class,
 };
@@ -118,7 +117,8 @@ impl Session {
             earlier_plans: folder::earlier_plans(root, &campaign.name, &asked),
             ci_attempt: options.ci_attempt,
             binaries: binaries(&campaign, &programs)?,
-            identities: identities(&campaign, &opened.found),
+            identities: by_arm(&campaign, &opened.found, |arm| arm.identity.clone()),
+            origins: by_arm(&campaign, &opened.found, |arm| arm.origin),
             campaign,
             seed,
             isolation,
@@ -514,10 +514,14 @@ fn binaries(campaign: &Campaign, programs: &Programs) -> Result<BTreeMap<String,
     Ok(all)
 }
 
-/// What is measured in each arm.
-fn identities(campaign: &Campaign, found: &Found) -> BTreeMap<String, Identity> {
+/// Something of what is measured in each arm, by its name.
+fn by_arm<T>(
+    campaign: &Campaign,
+    found: &Found,
+    value: impl Fn(&FoundArm) -> T,
+) -> BTreeMap<String, T> {
     let arms = campaign.arms.iter().zip(&found.arms);
-    arms.map(|(arm, found)| (arm.name.clone(), found.identity.clone()))
+    arms.map(|(arm, found)| (arm.name.clone(), value(found)))
         .collect()
 }
 

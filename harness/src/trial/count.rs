@@ -21,12 +21,12 @@ use super::shared::{Shared, share, signed};
 /// least 112 bytes of it).
 pub const FILLER: u64 = 4_096;
 
-/// Whether a receiver's program says only what it processed.
+/// Whether a receiver's program says what it processed, and not what its ring took.
 #[must_use]
 pub fn needs_filler(receiver: &ReceiverSpec) -> bool {
     receiver.outside().is_some_and(|program| {
         let says = |name| program.counts.contains_key(&name);
-        says(CountName::Processed) && !says(CountName::Received)
+        says(CountName::Processed) && !(says(CountName::Received) && says(CountName::Dropped))
     })
 }
 
@@ -58,10 +58,12 @@ pub fn of_trial(
     };
     let missing = signed(copies_in).saturating_sub(signed(taken));
     let gone = missing.max(0).unsigned_abs();
-    // What it does not say was dropped may sit in its ring's tail, if only `processed` is known.
-    let surely = match counts.received {
-        Some(_) => gone,
-        None => counts.dropped.unwrap_or(gone).min(gone),
+    // What it does not say was dropped may sit in its ring's tail, unless what the ring took is known.
+    let surely = match (counts.received, counts.dropped) {
+        (Some(_), Some(_)) => gone,
+        (None, Some(dropped)) => dropped.min(gone),
+        // Filler was sent to push the tail out; as much of it may be left in the ring.
+        (_, None) => gone,
     };
     let most = gone.min(sent.accepted);
     // Of what is missing, copies that do not count may be any part.
@@ -235,6 +237,48 @@ mod tests {
             (0, Some(15))
         );
         assert_eq!(ledger.state, LedgerState::Ambiguous { copies: 15 });
+    }
+
+    /// As dumpcap says it: its own count, and what the ring dropped.
+    #[test]
+    fn beside_processed_only_what_was_dropped_is_surely_lost() {
+        let counts = |processed, dropped| Counts {
+            processed: Some(processed),
+            dropped: Some(dropped),
+            ..Counts::default()
+        };
+        let all = ledger(counts(28_112, 0), FILLER).unwrap();
+        assert_eq!((all.lost, all.lost_least, all.unexplained), (0, None, 0));
+        let tail = ledger(counts(27_112, 0), FILLER).unwrap();
+        assert_eq!((tail.lost, tail.lost_least), (1_000, Some(0)));
+        let dropped = ledger(counts(18_112, 10_000), FILLER).unwrap();
+        assert_eq!((dropped.lost, dropped.lost_least), (10_000, Some(1_888)));
+        assert_eq!(dropped.unexplained, 0);
+    }
+
+    #[test]
+    fn what_the_ring_took_takes_both_counts() {
+        let says = |names: &[CountName]| {
+            let counts = names.iter().map(|name| {
+                let source = wiretrial_contract::program::CountSource::Stdout("(x)".into());
+                (*name, source)
+            });
+            ReceiverSpec {
+                program: wiretrial_contract::plan::Measured::Outside(
+                    wiretrial_contract::program::ProgramSpec {
+                        counts: counts.collect(),
+                        ..Default::default()
+                    },
+                ),
+                drain_limit_ns: 0,
+            }
+        };
+        use CountName::{Dropped, Processed, Received};
+        assert!(needs_filler(&says(&[Processed])));
+        assert!(needs_filler(&says(&[Processed, Received])));
+        assert!(needs_filler(&says(&[Processed, Dropped])));
+        assert!(!needs_filler(&says(&[Processed, Received, Dropped])));
+        assert!(!needs_filler(&says(&[])));
     }
 
     #[test]

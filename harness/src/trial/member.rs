@@ -180,7 +180,8 @@ impl Member {
 
     /// SHA-256 of the program of the user's, as hashed right before it was started.
     fn program_sha256(&self) -> Option<String> {
-        self.ready.as_ref()?.program.as_ref()?.sha256.clone()
+        let program = self.ready.as_ref()?.program.as_ref()?;
+        Some(program.sha256.clone())
     }
 
     /// Whether the receiver and every sender ran on the CPU they were given, as read back by them.

@@ -387,6 +387,7 @@ pub(crate) fn plan() -> Plan {
         isolation: Isolation::Sandbox,
         binaries: BTreeMap::new(),
         identities: BTreeMap::new(),
+        origins: BTreeMap::new(),
         placement: Placement {
             senders: vec![0],
             receiver: Some(1),

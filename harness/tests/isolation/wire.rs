@@ -264,6 +264,7 @@ fn plan(host: &LocalHost) -> Plan {
         isolation: host.isolation(),
         placement: host.steered(placement),
         identities: BTreeMap::new(),
+        origins: BTreeMap::new(),
         binaries: BTreeMap::new(),
     })
 }

@@ -105,14 +105,19 @@ impl Readers {
     }
 }
 
+/// Why a regular expression of `program.KEY` is none, in the last words of what refused it.
+pub(super) fn no_regex(key: &str, text: &str, error: &regex::Error) -> Failure {
+    let error = error.to_string();
+    let cause = error.lines().last().unwrap_or_default();
+    let cause = cause.trim_start_matches("error: ");
+    Failure::usage(format!(
+        "program.{key}: '{text}' is no regular expression: {cause}"
+    ))
+}
+
 fn one_group(key: &str, text: &str) -> Result<Regex, Failure> {
     let refuse = |what: String| Failure::usage(format!("program.{key}: '{text}' {what}"));
-    let regex = Regex::new(text).map_err(|error| {
-        let error = error.to_string();
-        let cause = error.lines().last().unwrap_or_default();
-        let cause = cause.trim_start_matches("error: ");
-        refuse(format!("is no regular expression: {cause}"))
-    })?;
+    let regex = Regex::new(text).map_err(|error| no_regex(key, text, &error))?;
     match regex.captures_len() - 1 {
         1 => Ok(regex),
         0 => Err(refuse(

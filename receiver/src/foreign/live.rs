@@ -15,7 +15,7 @@ use wiretrial_contract::program::ReadySign;
 use wiretrial_contract::report::{CountReport, ProgramEnd, RingGeometry};
 
 use super::cgroup::Cgroup;
-use super::counts::{Readers, Words};
+use super::counts::{Readers, Words, no_regex};
 use super::cpu::{Meter, Reading, describe, others};
 use super::launch::{self, Launch, Program, ending};
 use super::places::{Input, Places};
@@ -160,9 +160,9 @@ fn run(
         filter: filter.clone(),
         cpus: trial.program.cpus()?,
         program: Some(ProgramReady {
-            sha256: Some(sha256),
-            pid: u32::try_from(trial.program.pid.as_raw()).ok(),
-            packet_sockets: u32::try_from(sockets.len()).ok(),
+            sha256,
+            pid: trial.program.pid.as_raw().unsigned_abs(),
+            packet_sockets: u32::try_from(sockets.len()).unwrap_or(u32::MAX),
             start_up_cpu_ns: trial.meter.time_ns(&start_up),
         }),
     };
@@ -384,7 +384,9 @@ impl Trial<'_> {
         }
     }
 
-    /// What the commands of its counts print; one that fails or takes too long has said nothing.
+    /// What the commands of its counts print; one that fails or takes too long has said nothing, and
+    /// one that cannot be started is a mistake in the declaration. They are looked for where
+    /// administrators' programs are, too: an ordinary user's PATH often lacks those folders.
     fn ask_commands(
         &self,
         readers: &Readers,
@@ -398,7 +400,7 @@ impl Trial<'_> {
             let command = Launch {
                 name: arguments[0].clone(),
                 arguments: arguments.to_vec(),
-                env: env.clone(),
+                env: with_more_path(env),
                 cwd: work.to_owned(),
                 cpu: None,
                 group: None,
@@ -420,14 +422,19 @@ fn sign(ready: &ReadySign) -> Result<Option<Regex>, Failure> {
     let ReadySign::Stderr(text) = ready else {
         return Ok(None);
     };
-    Regex::new(text).map(Some).map_err(|error| {
-        let error = error.to_string();
-        let cause = error.lines().last().unwrap_or_default();
-        Failure::usage(format!(
-            "program.ready: '{text}' is no regular expression: {}",
-            cause.trim_start_matches("error: ")
-        ))
-    })
+    Regex::new(text)
+        .map(Some)
+        .map_err(|error| no_regex("ready", text, &error))
+}
+
+/// The environment with the folders of administrators' programs at the end of PATH.
+fn with_more_path(env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut env = env.clone();
+    let path = env
+        .entry("PATH".into())
+        .or_insert_with(|| std::env::var("PATH").unwrap_or_default());
+    *path += ":/usr/local/sbin:/usr/sbin:/sbin";
+    env
 }
 
 /// The largest ring.

@@ -20,7 +20,7 @@ pub fn effect(analysis: &Analysis, metric: Metric) -> Table {
         Direction::LowerIsBetter => "lower is better",
         Direction::HigherIsBetter => "higher is better",
     };
-    let unit = metric.unit();
+    let unit = metric.unit_in(analysis.conditions.workload);
     let mean = |arm: &str| {
         Column::right(arm, &format!("{arm}, {unit}"))
             .short(arm)

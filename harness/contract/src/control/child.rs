@@ -249,7 +249,7 @@ pub struct Slice {
     /// Datagrams in it, over all flows. Datagram `i` is due `i / rate` after the start and belongs
     /// to flow `i mod flows`.
     pub packets: u64,
-    /// Warm-up or counted.
+    /// Warm-up, counted or filler.
     pub class: Class,
 }
 
@@ -319,6 +319,14 @@ pub struct GeneratorPrepare {
     pub allowed_targets: Vec<IpAddr>,
 }
 
+impl GeneratorPrepare {
+    /// Whether it asks for what came with protocol 2: filler, or the times of a receive thread.
+    fn needs_protocol_2(&self) -> bool {
+        let mut slices = self.groups.iter().flat_map(|group| &group.slices);
+        self.receive_thread.is_some() || slices.any(|slice| slice.class == Class::Filler)
+    }
+}
+
 /// `ready`: everything is open and nothing has been sent or counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
@@ -334,7 +342,8 @@ pub enum Ready {
 /// What a receiver that runs passes got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassesReady {
-    /// CPUs the passes may run on, read back.
+    /// CPUs the passes may run on: read back where the receiver itself reads; else those that each
+    /// program is put on before it is executed, which was tried.
     pub cpus: Vec<u32>,
     /// SHA-256 of the executable; none when the receiver itself is what runs.
     pub program_sha256: Option<String>,
@@ -363,13 +372,12 @@ pub struct ReceiverReady {
 /// A program of the user's that is running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramReady {
-    /// SHA-256 of the executable, taken again right before this launch; none when the receiver
-    /// itself is what runs.
-    pub sha256: Option<String>,
-    /// Its process id; none before the first pass.
-    pub pid: Option<u32>,
-    /// Packet sockets it holds; none where it captures nothing.
-    pub packet_sockets: Option<u32>,
+    /// SHA-256 of the executable, taken again right before this launch.
+    pub sha256: String,
+    /// Its process id.
+    pub pid: u32,
+    /// Packet sockets it holds.
+    pub packet_sockets: u32,
     /// CPU time it took until it captured, ns.
     pub start_up_cpu_ns: Option<u64>,
 }
@@ -483,16 +491,25 @@ impl Message for ToChild {
     fn version(&self) -> u32 {
         match self {
             Self::PrepareOutside(_) | Self::PreparePasses(_) | Self::Pass(_) => 2,
+            Self::PrepareGenerator(prepare) if prepare.needs_protocol_2() => 2,
             _ => 1,
         }
     }
 
     fn fields(&self) -> serde_json::Result<(&'static str, Value)> {
-        let receiver = |fields| with_role(Role::Receiver, fields);
         Ok(match self {
-            Self::PrepareReceiver(prepare) => ("prepare", receiver(serde_json::to_value(prepare)?)),
-            Self::PrepareOutside(prepare) => ("prepare", receiver(serde_json::to_value(prepare)?)),
-            Self::PreparePasses(prepare) => ("prepare", receiver(serde_json::to_value(prepare)?)),
+            Self::PrepareReceiver(prepare) => (
+                "prepare",
+                with_job(Job::Capture, serde_json::to_value(prepare)?),
+            ),
+            Self::PrepareOutside(prepare) => (
+                "prepare",
+                with_job(Job::Program, serde_json::to_value(prepare)?),
+            ),
+            Self::PreparePasses(prepare) => (
+                "prepare",
+                with_job(Job::Passes, serde_json::to_value(prepare)?),
+            ),
             Self::PrepareGenerator(prepare) => (
                 "prepare",
                 with_role(Role::Generator, serde_json::to_value(prepare)?),
@@ -509,14 +526,11 @@ impl Message for ToChild {
     fn from_fields(kind: &str, mut fields: Value) -> Result<Self, LineError> {
         Ok(match kind {
             "prepare" => match take_role(kind, &mut fields)? {
-                // What is measured stands in the message, and only there.
-                Role::Receiver if fields.get("program").is_some() => {
-                    Self::PrepareOutside(typed(kind, fields)?)
-                }
-                Role::Receiver if fields.get("passes").is_some() => {
-                    Self::PreparePasses(typed(kind, fields)?)
-                }
-                Role::Receiver => Self::PrepareReceiver(typed(kind, fields)?),
+                Role::Receiver => match take_job(kind, &mut fields)? {
+                    Job::Capture => Self::PrepareReceiver(typed(kind, fields)?),
+                    Job::Program => Self::PrepareOutside(typed(kind, fields)?),
+                    Job::Passes => Self::PreparePasses(typed(kind, fields)?),
+                },
                 Role::Generator => Self::PrepareGenerator(typed(kind, fields)?),
                 Role::Agent => return Err(LineError::UnknownType("prepare of an agent".into())),
             },
@@ -552,15 +566,15 @@ impl Message for FromChild {
             ),
             Self::ReceiverReport(report) => (
                 "report",
-                with_role(Role::Receiver, serde_json::to_value(report)?),
+                with_job(Job::Capture, serde_json::to_value(report)?),
             ),
             Self::CountReport(report) => (
                 "report",
-                with_role(Role::Receiver, serde_json::to_value(report)?),
+                with_job(Job::Program, serde_json::to_value(report)?),
             ),
             Self::PassReport(report) => (
                 "report",
-                with_role(Role::Receiver, serde_json::to_value(report)?),
+                with_job(Job::Passes, serde_json::to_value(report)?),
             ),
             Self::Error(error) => ("error", serde_json::to_value(error)?),
         })
@@ -575,13 +589,11 @@ impl Message for FromChild {
             "done" => Self::Done(typed(kind, fields)?),
             "report" => match take_role(kind, &mut fields)? {
                 Role::Generator => Self::GeneratorReport(typed(kind, fields)?),
-                Role::Receiver if fields.get("counts").is_some() => {
-                    Self::CountReport(typed(kind, fields)?)
-                }
-                Role::Receiver if fields.get("input").is_some() => {
-                    Self::PassReport(typed(kind, fields)?)
-                }
-                Role::Receiver => Self::ReceiverReport(typed(kind, fields)?),
+                Role::Receiver => match take_job(kind, &mut fields)? {
+                    Job::Capture => Self::ReceiverReport(typed(kind, fields)?),
+                    Job::Program => Self::CountReport(typed(kind, fields)?),
+                    Job::Passes => Self::PassReport(typed(kind, fields)?),
+                },
                 Role::Agent => return Err(LineError::UnknownType("report of an agent".into())),
             },
             "error" => Self::Error(typed(kind, fields)?),
@@ -599,6 +611,37 @@ fn with_role(role: Role, mut fields: Value) -> Value {
         fields.insert("role".into(), role.to_string().into());
     }
     fields
+}
+
+/// What a receiver is to do, as `job` beside its role; capturing needs no word, since protocol 1 knows
+/// nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Job {
+    #[default]
+    Capture,
+    Program,
+    Passes,
+}
+
+fn with_job(job: Job, fields: Value) -> Value {
+    let mut fields = with_role(Role::Receiver, fields);
+    let name = match job {
+        Job::Capture => return fields,
+        Job::Program => "program",
+        Job::Passes => "passes",
+    };
+    if let Value::Object(fields) = &mut fields {
+        fields.insert("job".into(), name.into());
+    }
+    fields
+}
+
+fn take_job(kind: &str, fields: &mut Value) -> Result<Job, LineError> {
+    let job = fields
+        .as_object_mut()
+        .and_then(|fields| fields.remove("job"));
+    job.map_or(Ok(Job::default()), |job| typed(kind, job))
 }
 
 fn take_role(kind: &str, fields: &mut Value) -> Result<Role, LineError> {
