@@ -11,11 +11,11 @@ use wiretrial_contract::clock;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Campaign;
 
+use crate::cache;
 use crate::campaign::file::Resolved;
 use crate::campaign::overrides::Overrides;
 use crate::campaign::{file, keys, shipped};
 use crate::evidence::folder::{RAW, ROOT, discard_logs, make_root};
-use crate::executables::caches;
 use crate::host::Interrupt;
 use crate::revision::{self, Built, Ci, Pair, Recipe, Side};
 use crate::session::Question;
@@ -289,12 +289,7 @@ fn build(
     interrupt: &Interrupt,
 ) -> Result<[Built; 2], Failure> {
     let root = Path::new(ROOT);
-    let cache = caches(root)
-        .into_iter()
-        .find(|cache| fs::create_dir_all(cache).is_ok())
-        .ok_or_else(|| {
-            Failure::host("no folder for builds can be made; set XDG_CACHE_HOME to one that can")
-        })?;
+    let cache = cache::writable(root)?;
     make_root(root)
         .and_then(|()| fs::create_dir_all(logs))
         .map_err(|error| Failure::host(format!("cannot make {}: {error}", logs.display())))?;

@@ -7,7 +7,6 @@
 //! itself; its hash is taken again at every launch.
 
 use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +17,7 @@ use wiretrial_contract::identity::Identity;
 use wiretrial_contract::plan::{Campaign, Origin, Plan, Workload};
 use wiretrial_contract::program::ProgramSpec;
 
+use crate::cache::{self, Kind};
 use crate::revision::{Built, identity_of};
 use crate::trial::setting::{Program, Programs};
 
@@ -148,10 +148,9 @@ pub fn find_again(named: &Named, plan: &Plan, evidence_root: &Path) -> Result<Fo
 
 /// The executable with this content in a cache.
 fn cached(sha256: &str, evidence_root: &Path) -> Option<PathBuf> {
-    caches(evidence_root)
-        .into_iter()
-        .filter_map(|cache| fs::read_dir(cache.join("bin").join(sha256)).ok())
-        .flatten()
+    let folder = cache::find(evidence_root, Kind::Executable, sha256)?;
+    let entries = fs::read_dir(folder).ok()?;
+    entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| sha256_file(path).is_ok_and(|hash| hash == sha256))
 }
@@ -284,92 +283,18 @@ fn hashed(path: &Path) -> Result<Program, Failure> {
     })
 }
 
-/// Copies an executable to its address, unless it is there already with that content.
+/// Keeps an executable by its content.
 fn kept(path: &Path, evidence_root: &Path) -> Result<Program, Failure> {
     let Program { sha256, .. } = hashed(path)?;
-    let mut refused = None;
-    for cache in caches(evidence_root) {
-        match keep_in_cache(&cache, path, &sha256) {
-            Ok(path) => return Ok(Program { path, sha256 }),
-            Err(failure) => refused = Some(failure),
-        }
-    }
-    Err(refused.expect("there is at least one cache"))
-}
-
-/// Copies an executable to its address in one cache, unless it is there already with that content.
-///
-/// # Errors
-///
-/// It cannot be read or kept (exit 3).
-pub(crate) fn keep_in_cache(cache: &Path, path: &Path, sha256: &str) -> Result<PathBuf, Failure> {
-    let folder = cache.join("bin").join(sha256);
+    let cache = cache::writable(evidence_root)?;
     let name = path.file_name().unwrap_or(path.as_os_str());
-    keep_in(&folder, path, name, sha256).map_err(|error| {
-        Failure::host(format!(
-            "cannot keep {} in {}: {error}",
-            path.display(),
-            folder.display()
-        ))
-    })
-}
-
-fn keep_in(
-    folder: &Path,
-    from: &Path,
-    name: &std::ffi::OsStr,
-    sha256: &str,
-) -> io::Result<PathBuf> {
-    let to = folder.join(name);
-    if sha256_file(&to).is_ok_and(|there| there == *sha256) {
-        return Ok(to);
-    }
-    fs::create_dir_all(folder)?;
-    // Written aside and renamed: another campaign may be about to run the same file.
-    let part = folder.join(format!(".part-{}", std::process::id()));
-    let copied = fs::copy(from, &part)
-        .and_then(|_| fs::set_permissions(&part, fs::Permissions::from_mode(0o755)))
-        .and_then(|()| fs::rename(&part, &to));
-    if copied.is_err() {
-        // Half a copy is of no use; the error that matters is the one above.
-        let _ = fs::remove_file(&part);
-    }
-    copied.map(|()| to)
-}
-
-/// Where kept executables may live, first choice first: the user's cache, else beside the evidence.
-pub(crate) fn caches(evidence_root: &Path) -> Vec<PathBuf> {
-    let var = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let users = var("XDG_CACHE_HOME").or_else(|| var("HOME").map(|home| home.join(".cache")));
-    users
-        .map(|cache| cache.join("wiretrial"))
-        .into_iter()
-        .chain([evidence_root.join(".cache")])
-        .collect()
+    let path = cache::keep(&cache, Kind::Executable, path, name, &sha256)?;
+    Ok(Program { path, sha256 })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_kept_executable_has_its_contents_address_and_is_replaced_when_damaged() {
-        let root = tempfile::tempdir().unwrap();
-        let source = root.path().join("tool");
-        fs::write(&source, b"one").unwrap();
-        let sha256 = sha256_file(&source).unwrap();
-        let folder = root.path().join("bin").join(&sha256);
-        let kept = keep_in(&folder, &source, "tool".as_ref(), &sha256).unwrap();
-        assert_eq!(kept, folder.join("tool"));
-        fs::write(&kept, b"damaged").unwrap();
-        keep_in(&folder, &source, "tool".as_ref(), &sha256).unwrap();
-        assert_eq!(fs::read(&kept).unwrap(), b"one");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-    }
 
     #[test]
     fn a_missing_executable_names_the_command_that_makes_it() {

@@ -4,6 +4,7 @@
 //! Data flows one way: campaign file, plan, trials, rows, analysis, reports.
 
 pub mod agent;
+mod cache;
 pub mod campaign;
 pub mod cli;
 pub mod compare;

@@ -9,8 +9,8 @@
 //! Every slice begins where the packets before it end: packet `n` of the schedule is due at
 //! `n / rate`, computed in whole numbers, never as a sum of rounded lengths.
 
-use wiretrial_contract::control::{GroupName, Slice};
-use wiretrial_contract::plan::{ArmSpec, Traffic};
+use wiretrial_contract::control::Slice;
+use wiretrial_contract::plan::Traffic;
 use wiretrial_contract::stamp::Class;
 use wiretrial_stats::order;
 use wiretrial_stats::random::{Purpose, Stream, stream_seed};
@@ -21,14 +21,6 @@ pub const MAX_BLOCKS: u64 = 4_000;
 
 /// Slices an arm from which on a trial is not flagged `few_slices`.
 pub const ENOUGH: u64 = 20;
-
-/// The groups of one generator: the arms that are alive, then the control port. An interleaved
-/// trial has all arms, a sequential one has the one whose turn it is.
-#[must_use]
-pub fn groups(alive: &[ArmSpec]) -> Vec<GroupName> {
-    let arms = alive.iter().map(|arm| GroupName::Arm(arm.name.clone()));
-    arms.chain([GroupName::Control]).collect()
-}
 
 /// The slices of each of `groups` groups, by start. They depend on the seed, the case and the
 /// number of the pair, and on no other pair; the members of a sequential pair get the same ones.
@@ -275,17 +267,6 @@ mod tests {
         let bytes = u64::try_from(serde_json::to_string(&slice).unwrap().len()).unwrap() + 1;
         let limit = u64::try_from(wiretrial_contract::control::MAX_LINE).unwrap();
         assert!(3 * MAX_BLOCKS * bytes < limit - 64 * 1024, "{bytes}");
-    }
-
-    #[test]
-    fn groups_of_a_trial() {
-        let arms = ["baseline", "candidate"].map(|name| ArmSpec { name: name.into() });
-        let [baseline, candidate] = arms.each_ref().map(|arm| GroupName::Arm(arm.name.clone()));
-        assert_eq!(
-            groups(&arms),
-            [baseline, candidate.clone(), GroupName::Control]
-        );
-        assert_eq!(groups(&arms[1..]), [candidate, GroupName::Control]);
     }
 
     proptest! {

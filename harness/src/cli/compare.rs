@@ -28,7 +28,7 @@ BASE and CAND are revisions, or executables when they hold a /; A...B as in git.
 built and run stands in .wiretrial.toml of its repository: wiretrial new program.
 
 Exit codes: 0 done, 1 a gate failed, 2 wrong command line or file, 3 this host cannot or a build
-failed, 4 the evidence does not hold, 130 interrupted (resumable)")]
+failed, 4 the evidence does not hold, 130 interrupted (wiretrial run --resume DIR)")]
 pub(super) struct Arguments {
     /// What the candidate is compared with [default: the merge base with the default branch]
     base: Option<String>,

@@ -23,7 +23,7 @@ const OVERVIEW: &str = "\
 wiretrial: did this change make a packet-capture program better or worse?
 
 measure  run CAMPAIGN    plan, seal, run, judge, report      wiretrial run demo
-         compare [A] [B]     two revisions of a program      wiretrial compare main
+         compare BASE CAND   two revisions of a program      wiretrial compare main
 look     plan CAMPAIGN   what would run, nothing is touched  wiretrial plan demo --full
          explain WORD    what a word in a report means       wiretrial explain coupled
          doctor          what this host can do               wiretrial doctor

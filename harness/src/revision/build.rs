@@ -15,7 +15,7 @@ use super::git::ELSEWHERE;
 use super::log::Log;
 use super::process::{self, Stop, Streams};
 use super::{Pair, Recipe, Revision, Side};
-use crate::executables::keep_in_cache;
+use crate::cache::{self, Kind};
 use crate::host::Interrupt;
 
 /// Longest time of one step.
@@ -85,7 +85,8 @@ pub fn build(
 
 fn kept(path: &Path, cache: &Path) -> Result<Built, Failure> {
     let identity = identity_of(path)?;
-    let path = keep_in_cache(cache, path, &identity.sha256)?;
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let path = cache::keep(cache, Kind::Executable, path, name, &identity.sha256)?;
     Ok(Built { path, identity })
 }
 

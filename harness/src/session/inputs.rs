@@ -9,7 +9,7 @@ use wiretrial_contract::digest::sha256_file;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, Input, Work};
 
-use crate::executables::caches;
+use crate::cache::{self, Kind};
 use crate::trial::setting::InputFiles;
 use crate::workload;
 
@@ -71,11 +71,9 @@ pub(super) fn again(
 }
 
 fn find(input: &Input, evidence_root: &Path) -> Result<InputFiles, Failure> {
-    caches(evidence_root)
-        .into_iter()
-        .filter_map(|cache| std::path::absolute(cache).ok())
-        .map(|cache| files_in(&folder(&cache, &input.sha256)))
-        .find(|files| holds(files, input))
+    cache::find(evidence_root, Kind::Input, &input.sha256)
+        .map(|folder| files_in(&folder))
+        .filter(|files| holds(files, input))
         .ok_or_else(|| {
             Failure::host(format!(
                 "{} (sha256 {}...) is in no cache any more; start a new campaign",
@@ -83,14 +81,6 @@ fn find(input: &Input, evidence_root: &Path) -> Result<InputFiles, Failure> {
                 input.sha256.get(..8).unwrap_or(&input.sha256)
             ))
         })
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the shape that map_err takes"
-)]
-fn cannot_find(error: io::Error) -> Failure {
-    Failure::host(format!("cannot find this folder: {error}"))
 }
 
 fn holds(files: &InputFiles, input: &Input) -> bool {
@@ -106,13 +96,9 @@ fn written(
 ) -> Result<InputFiles, Failure> {
     let cannot =
         |error: io::Error| Failure::host(format!("cannot write the input {}: {error}", input.file));
-    let cache = caches(evidence_root)
-        .into_iter()
-        .find(|cache| fs::create_dir_all(cache).is_ok())
-        .unwrap_or_else(std::env::temp_dir);
     let file = tempfile::Builder::new()
         .prefix(".standard-")
-        .tempfile_in(cache)
+        .tempfile_in(cache::writable(evidence_root)?)
         .map_err(cannot)?;
     standard.write(STANDARD_SEED, file.path())?;
     one(input, file.path(), evidence_root)
@@ -127,61 +113,29 @@ fn one(input: &mut Input, file: &Path, evidence_root: &Path) -> Result<InputFile
             input.file, counted.units, input.short_units
         )));
     }
-    let sha256 = sha256_file(file)
-        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))?;
-    let mut refused = None;
-    for cache in caches(evidence_root) {
-        let cache = std::path::absolute(&cache).map_err(cannot_find)?;
-        let files = files_in(&folder(&cache, &sha256));
-        match keep(file, &sha256, &files, input.short_units) {
-            Ok(short_sha256) => {
-                input.sha256 = sha256;
-                input.units = counted.units;
-                input.short_sha256 = short_sha256;
-                return Ok(files);
-            }
-            Err(failure) => refused = Some(failure),
-        }
-    }
-    Err(refused.expect("there is at least one cache"))
-}
-
-fn keep(from: &Path, sha256: &str, to: &InputFiles, short_units: u64) -> Result<String, Failure> {
-    let cannot = |error: io::Error| {
-        Failure::host(format!(
-            "cannot keep {} in {}: {error}",
-            from.display(),
-            to.whole.display()
-        ))
-    };
-    let folder = to.whole.parent().expect("inputs lie in a folder");
-    fs::create_dir_all(folder).map_err(cannot)?;
-    let part = folder.join(format!(".part-{}", std::process::id()));
-    if !sha256_file(&to.whole).is_ok_and(|there| there == *sha256) {
-        let copied = fs::copy(from, &part).and_then(|_| {
-            // It may have changed since it was hashed.
-            if sha256_file(&part)? == *sha256 {
-                fs::rename(&part, &to.whole)
-            } else {
-                Err(io::Error::other("it changed while it was read"))
-            }
-        });
-        if let Err(error) = copied {
-            let _ = fs::remove_file(&part);
-            return Err(cannot(error));
-        }
-    }
-    let written = workload::write_short(&to.whole, &part, short_units)
-        .and_then(|_| fs::rename(&part, &to.short).map_err(cannot));
+    input.units = counted.units;
+    input.sha256 = hash(file)?;
+    let cache = cache::writable(evidence_root)?;
+    let whole = cache::keep(&cache, Kind::Input, file, WHOLE.as_ref(), &input.sha256)?;
+    let short = cache::address(&cache, Kind::Input, &input.sha256).join(SHORT);
+    // Written aside and renamed: another campaign may be about to read the same file.
+    let part = short.with_extension(std::process::id().to_string());
+    let written = workload::write_short(&whole, &part, input.short_units).and_then(|_| {
+        fs::rename(&part, &short)
+            .map_err(|error| Failure::host(format!("{}: {error}", short.display())))
+    });
     if written.is_err() {
+        // Half a file is of no use; the error that matters is the one above.
         let _ = fs::remove_file(&part);
     }
     written?;
-    sha256_file(&to.short).map_err(cannot)
+    input.short_sha256 = hash(&short)?;
+    Ok(InputFiles { whole, short })
 }
 
-fn folder(cache: &Path, sha256: &str) -> PathBuf {
-    cache.join("input").join(sha256)
+fn hash(file: &Path) -> Result<String, Failure> {
+    sha256_file(file)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))
 }
 
 fn files_in(folder: &Path) -> InputFiles {

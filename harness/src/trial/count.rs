@@ -14,7 +14,7 @@ use wiretrial_contract::program::CountName;
 use wiretrial_contract::record::{HostWindow, Ledger, LedgerState, Stage};
 use wiretrial_contract::report::{CountReport, GroupTally};
 
-use super::shared::{Shared, share, signed};
+use super::drops::{BeforeRing, share, signed};
 
 /// Filler datagrams that are sent when a program says only what it processed: more than one block of
 /// a TPACKET_V3 ring holds of the smallest frames (libpcap's blocks are 256 KiB, a frame takes at
@@ -71,7 +71,7 @@ pub fn of_trial(
     let ring = counts.dropped;
     // What is missing before its ring may lie in a counter that others share.
     let before_ring = missing.saturating_sub(signed(ring.unwrap_or(0)));
-    let before = Shared::of(topology, topology.interface(), host);
+    let before = BeforeRing::of(topology, topology.interface(), host);
     let shared = before.within(before_ring.max(0).unsigned_abs());
     let unexplained = before_ring.saturating_sub(signed(shared.total()));
     let state = if missing < 0 {

@@ -11,7 +11,7 @@ use wiretrial_contract::record::{Delivery, HostWindow, Ledger, LedgerState, Ring
 use wiretrial_contract::report::{GroupTally, ReceiverReport};
 
 use super::count;
-use super::shared::{Shared, share, signed};
+use super::drops::{BeforeRing, share, signed};
 
 /// The ledger of one trial; none where nothing is sent, or where a program of the user's says nothing.
 #[must_use]
@@ -56,7 +56,7 @@ pub fn of_trial(
     let missing = signed(copies_in)
         .saturating_sub(signed(copies_delivered))
         .saturating_sub(signed(ring.unwrap_or(0)));
-    let before = Shared::of(topology, interface, host);
+    let before = BeforeRing::of(topology, interface, host);
     let shared = before.within(missing.max(0).unsigned_abs());
     let unexplained = missing.saturating_sub(signed(shared.total()));
     let lost = signed(sent.accepted).saturating_sub(signed(copies.unique));

@@ -3,6 +3,7 @@
 pub mod backlog;
 mod conduct;
 pub mod count;
+mod drops;
 pub mod guards;
 pub mod ledger;
 mod member;
@@ -13,4 +14,3 @@ pub mod passes;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod setting;
-mod shared;

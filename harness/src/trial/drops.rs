@@ -8,12 +8,12 @@ use wiretrial_contract::record::{HostCounters, HostWindow, Share, Stage};
 /// Drops in front of every ring, which the arms and the control port share; `None` where a counter
 /// could not be read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shared {
+pub(super) struct BeforeRing {
     link: Option<u64>,
     backlog: Option<u64>,
 }
 
-impl Shared {
+impl BeforeRing {
     /// What a full per-CPU backlog dropped, and what a wire did. The kernel counts a backlog's drop
     /// in the device's rx_dropped (64 bits), where frames that no protocol wanted are counted too,
     /// and in softnet_stat (32 bits, machine-wide); neither can be below the truth, so the smaller
