@@ -41,11 +41,8 @@ fn conduct(
     assert_eq!(ready.filter, programs::FILTER);
     assert!(ready.addresses.contains(&bench::loopback(prepare.family)));
     let running = ready.program.unwrap();
-    assert_eq!(
-        running.sha256.as_deref(),
-        Some(prepare.program.sha256.as_str())
-    );
-    assert_eq!(running.packet_sockets, Some(1));
+    assert_eq!(running.sha256, prepare.program.sha256);
+    assert_eq!(running.packet_sockets, 1);
     assert!(running.start_up_cpu_ns.unwrap() > 0);
     let sender = Sender::new(&bench::mount());
     child.arm(&sender);
@@ -276,7 +273,7 @@ fn a_killed_receiver_takes_the_program_with_it() {
         let FromChild::Ready(Ready::Receiver(ready)) = child.receive() else {
             panic!("ready")
         };
-        let pid = ready.program.unwrap().pid.unwrap();
+        let pid = ready.program.unwrap().pid;
         child.signal(Signal::SIGKILL);
         child.exit_code();
         while programs::runs(pid) {
