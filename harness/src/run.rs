@@ -2,6 +2,7 @@
 
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Plan, PlannedPair, Work};
+use wiretrial_contract::program::CountName;
 use wiretrial_contract::record::{GuardName, HostWindow, Outcome, Phase, TrialRecord};
 
 use crate::evidence::rows::Rows;
@@ -98,6 +99,9 @@ pub fn rehearse(
                 return Err(signal);
             }
             pair.rows.iter().try_for_each(ran)?;
+            pair.rows
+                .iter()
+                .try_for_each(|row| says_what_it_was_to(plan, row))?;
             reached = pair.rows.iter().try_for_each(|row| offered(plan, row));
             if reached.is_ok() {
                 break;
@@ -163,6 +167,51 @@ fn ran(row: &TrialRecord) -> Result<(), Failure> {
                     guard.saw
                 )))
             }),
+    }
+}
+
+/// A count that the reference does not give although it was declared is a mistake in the declaration;
+/// what the candidate does not give is its work, and the judge's to say.
+fn says_what_it_was_to(plan: &Plan, row: &TrialRecord) -> Result<(), Failure> {
+    let reference = &plan.campaign.arms[0].name;
+    let case = plan
+        .campaign
+        .cases
+        .iter()
+        .find(|case| case.name == row.case);
+    let Some(program) = case
+        .and_then(|case| case.outside(0))
+        .filter(|_| row.arm == *reference)
+    else {
+        return Ok(());
+    };
+    let given = |name: CountName| match (row.count(), row.passes()) {
+        (Some(seen), _) => seen.counts.get(name).is_some(),
+        // Of passes only the packets processed are kept.
+        (None, Some(passes)) => {
+            name != CountName::Processed || passes.iter().all(|pass| pass.units.is_some())
+        }
+        (None, None) => true,
+    };
+    if let Some((name, source)) = program.counts.iter().find(|(name, _)| !given(**name)) {
+        return Err(Failure::usage(format!(
+            "rehearsal of case {}: program.counts.{} found no number in what {reference} gave: {}",
+            row.case,
+            name.name(),
+            source.described()
+        )));
+    }
+    let (Some(seen), Some(sent)) = (row.count(), row.tally()) else {
+        return Ok(());
+    };
+    let all = sent.accepted + sent.warm_up_accepted + sent.probe_accepted + sent.filler_accepted;
+    match seen.counts.processed.or(seen.counts.received) {
+        Some(counted) if counted > all => Err(Failure::usage(format!(
+            "rehearsal of case {}: {reference} counted {counted} packets and {all} were sent to it; \
+             does program.live use {{filter}}?",
+            row.case
+        ))),
+        _ => Ok(()),
     }
 }
 

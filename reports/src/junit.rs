@@ -48,6 +48,19 @@ pub fn document(analysis: &Analysis) -> String {
     out
 }
 
+/// The document of a campaign that could not be run: one test case that is an error.
+#[must_use]
+pub fn not_run(sentence: &str) -> String {
+    let sentence = escape(sentence);
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <testsuites name=\"wiretrial\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n  \
+         <testsuite name=\"wiretrial\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n    \
+         <testcase name=\"not run\" classname=\"wiretrial\">\n      \
+         <error message=\"{sentence}\"/>\n    </testcase>\n  </testsuite>\n</testsuites>\n"
+    )
+}
+
 /// One test case.
 struct Test {
     gate: String,

@@ -28,6 +28,12 @@ pub fn summary(analysis: &Analysis) -> String {
     cut(text)
 }
 
+/// The summary of a campaign that could not be run.
+#[must_use]
+pub fn not_run(sentence: &str) -> String {
+    cut(format!("**not run**: {}\n", escape(sentence)))
+}
+
 /// The summary with at most `most` rows in each table.
 fn render_with(analysis: &Analysis, most: usize) -> String {
     let mut out = format!("**{}**", escape(&answer::sentence(&analysis.answer)));

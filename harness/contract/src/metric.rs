@@ -225,7 +225,9 @@ impl Metric {
             Self::LatencyP50Ns | Self::LatencyP99Ns => {
                 "packets that were lost; a late sender is in it, since it counts from the intended send"
             }
-            Self::PeakRssBytes => "the kernel's ring before it is touched",
+            Self::PeakRssBytes => {
+                "the kernel's ring before it is touched; unknown in passes of a program that needs less than what starts it"
+            }
             Self::InstructionsPerPacket => "start-up, and the kernel",
             Self::HeapBytesPerPacket => "start-up, and memory that is mapped and not allocated",
             Self::ElapsedNsPerUnit | Self::UnitsPerSecond => "nothing: start-up is in it",

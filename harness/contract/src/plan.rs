@@ -372,12 +372,45 @@ pub struct Passes {
     /// The capture file; none for command lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
+    /// What every pass must have processed.
+    #[serde(default, skip_serializing_if = "is_all")]
+    pub units: UnitsRule,
     /// Passes an arm and pair.
     pub passes: u32,
     /// Longest pass, ns; a program that takes longer is ended and the trial fails.
     pub limit_ns: u64,
     /// The program of each arm, in the order of the arms.
     pub programs: Vec<PassProgram>,
+}
+
+/// What every pass over an input must have processed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnitsRule {
+    /// Every packet of the file.
+    #[default]
+    All,
+    /// As many as every other pass of both arms: for programs that leave frames of some kinds out.
+    Equal,
+}
+
+impl UnitsRule {
+    /// Its name in campaign files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Equal => "equal",
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the shape that serde calls"
+)]
+fn is_all(rule: &UnitsRule) -> bool {
+    *rule == UnitsRule::All
 }
 
 /// A capture file, by content.

@@ -144,6 +144,25 @@ pub enum CountSource {
     },
 }
 
+impl CountSource {
+    /// Where it looks and for what, for a sentence.
+    #[must_use]
+    pub fn described(&self) -> String {
+        match self {
+            Self::Stdout(regex) => format!("'{regex}' in its standard output"),
+            Self::Stderr(regex) => format!("'{regex}' in its standard error"),
+            Self::File { path, regex } => format!("'{regex}' in {path}"),
+            Self::Json(pointer) => format!("{pointer} of the last JSON on its standard output"),
+            Self::Command { arguments, regex } => {
+                format!(
+                    "'{regex}' in the standard output of {}",
+                    arguments.join(" ")
+                )
+            }
+        }
+    }
+}
+
 /// What a program counted over its whole life; unknown where it did not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {

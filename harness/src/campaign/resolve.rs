@@ -4,7 +4,7 @@ use wiretrial_contract::control::{CaptureSettings, Engine, ReceiveCpu, SendMetho
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{
     Arrangement, Design, FailOn, Input, Live, Measured, PassProgram, Passes, ReceiverSpec,
-    Topology, Traffic, Workload,
+    Topology, Traffic, UnitsRule, Workload,
 };
 use wiretrial_contract::program::ProgramSpec;
 use wiretrial_contract::stamp::{COMPACT_LEN, Form};
@@ -44,7 +44,10 @@ pub(super) fn not_here(path: &str, workload: Workload) -> Option<&'static str> {
     let sending = ["traffic.", "receiver.", "topology."];
     match (workload, path) {
         (Workload::Live | Workload::Command, "workload.file") => Some("reads no file"),
-        (Workload::Live, "workload.passes" | "workload.limit") => Some("has no passes"),
+        (Workload::Command, "workload.units") => Some("reads no file"),
+        (Workload::Live, "workload.passes" | "workload.limit" | "workload.units") => {
+            Some("has no passes")
+        }
         (Workload::File | Workload::Command, path)
             if sending.iter().any(|table| path.starts_with(table)) =>
         {
@@ -154,6 +157,11 @@ pub(super) fn passes(
             short_units: SHORT_UNITS,
             short_sha256: String::new(),
         }),
+        units: if settings.fixed_word("workload.units") == "equal" {
+            UnitsRule::Equal
+        } else {
+            UnitsRule::All
+        },
         passes: settings.fixed("workload.passes"),
         limit_ns: settings.fixed("workload.limit"),
         programs: programs

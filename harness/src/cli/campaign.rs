@@ -91,6 +91,25 @@ pub(super) struct Files {
     summary: Option<(PathBuf, fs::File)>,
 }
 
+impl Files {
+    /// Writes why nothing was run into the files of a CI system.
+    pub(super) fn not_run(self, failure: &Failure) {
+        let sentence = &failure.message;
+        let files = [
+            (self.junit, junit::not_run(sentence)),
+            (self.summary, summary::not_run(sentence)),
+        ];
+        for ((path, mut file), text) in files.into_iter().filter_map(|(f, text)| Some((f?, text))) {
+            if let Err(error) = file.write_all(text.as_bytes()) {
+                note(&format!(
+                    "  {} could not be written: {error}",
+                    path.display()
+                ));
+            }
+        }
+    }
+}
+
 /// Runs a sealed campaign to its end, prints and writes what was asked for.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ use super::output::note;
 use crate::campaign::text;
 use crate::compare::{self, Ask, How};
 use crate::evidence::folder::discard_logs;
-use crate::host::Interrupt;
+use crate::host::{HostLock, Interrupt};
 use crate::session::{self, Session};
 
 /// Compare two revisions of a program: build both, prove that they differ, run them in pairs in
@@ -23,6 +23,8 @@ use crate::session::{self, Session};
   wiretrial compare v1.2 v1.3 --file mix.pcap
   wiretrial compare ./old/prog ./new/prog --program prog.toml
   wiretrial compare --command 'gzip -k f' 'zstd -k f'
+
+Where the campaign declares no margin, 3 % is: a smaller difference is not worth having or fearing.
 
 BASE and CAND are revisions, or executables when they hold a /; A...B as in git. How a program is
 built and run stands in .wiretrial.toml of its repository: wiretrial new program.
@@ -88,10 +90,22 @@ enum FailOn {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let interrupt = Interrupt::on_signals()
         .map_err(|error| Failure::host(format!("cannot handle signals: {error}")))?;
-    let options = arguments.host.options(interrupt.clone());
     note(&format!("wiretrial {}  compare", env!("CARGO_PKG_VERSION")));
     let output = arguments.output.open()?;
-    let question = compare::question(&arguments.ask(), &interrupt, &|text| {
+    match start(arguments, &interrupt) {
+        Ok(session) => campaign::run(session, output),
+        Err(failure) => {
+            output.not_run(&failure);
+            Err(failure)
+        }
+    }
+}
+
+fn start(arguments: &Arguments, interrupt: &Interrupt) -> Result<Session, Failure> {
+    // Before minutes of building, not after.
+    HostLock::take().map(drop)?;
+    let options = arguments.host.options(interrupt.clone());
+    let question = compare::question(&arguments.ask(), interrupt, &|text| {
         note(&format!("  {text}"));
     })?;
     note(&format!("  {}", text::duration(&question.campaign)));
@@ -101,7 +115,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let (Err(_), Some(logs)) = (&started, logs) {
         discard_logs(&logs);
     }
-    campaign::run(started?, output)
+    started
 }
 
 impl Arguments {

@@ -54,15 +54,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = arguments.host.options(interrupt);
     let output = arguments.output.open()?;
     let session = match (&arguments.resume, &arguments.campaign) {
-        (Some(folder), _) => Session::resume(folder, &options)?,
-        (None, Some(name)) => start(name, arguments, &options)?,
-        (None, None) => {
-            return Err(Failure::usage(
-                "name a campaign, such as wiretrial run demo",
-            ));
-        }
+        (Some(folder), _) => Session::resume(folder, &options),
+        (None, Some(name)) => start(name, arguments, &options),
+        (None, None) => Err(Failure::usage(
+            "name a campaign, such as wiretrial run demo",
+        )),
     };
-    campaign::run(session, output)
+    match session {
+        Ok(session) => campaign::run(session, output),
+        Err(failure) => {
+            output.not_run(&failure);
+            Err(failure)
+        }
+    }
 }
 
 fn start(name: &str, arguments: &Arguments, options: &Options) -> Result<Session, Failure> {

@@ -12,7 +12,7 @@ use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{
     ArmSpec, Arrangement, Campaign, Case, Design, FailOn, Input, Kind, LaunchOrder, Live, Measured,
     PLAN_SCHEMA, PassProgram, Passes, Placement, Plan, ReceiverSpec, Rule, Seed, Topology, Traffic,
-    Work,
+    UnitsRule, Work,
 };
 use wiretrial_contract::program::Counts;
 use wiretrial_contract::record::{
@@ -229,6 +229,7 @@ pub(crate) fn file_passes() -> Passes {
             short_sha256: "77aa".repeat(16),
         }),
         passes: 2,
+        units: UnitsRule::All,
         limit_ns: 60_000_000_000,
         programs: vec![PassProgram::RawFold, PassProgram::RawFold],
     }

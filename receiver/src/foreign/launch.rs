@@ -18,7 +18,7 @@ use wiretrial_contract::control::Executable;
 use wiretrial_contract::failure::Failure;
 
 use super::Cut;
-use super::output::{Pump, last_line};
+use super::output::{Pump, last_lines};
 use super::places::Places;
 use super::sys::{self, Ended, Entry};
 use crate::process;
@@ -290,13 +290,13 @@ impl Program {
         (self.stdout.finish(), self.stderr.finish())
     }
 
-    /// Its last line, for a sentence.
+    /// Its last lines, for a sentence.
     pub(super) fn last_words(&self) -> String {
         let (stdout, stderr) = match self.has_ended() {
             true => self.output(),
             false => (self.stdout.text(), self.stderr.text()),
         };
-        match last_line(&stderr).or_else(|| last_line(&stdout)) {
+        match last_lines(&stderr).or_else(|| last_lines(&stdout)) {
             Some(line) => format!("its last words: \"{line}\""),
             None => "it said nothing".into(),
         }

@@ -59,10 +59,25 @@ impl Kept {
     }
 }
 
-/// The last line with anything in it, quoted as far as 80 characters.
-pub(super) fn last_line(text: &str) -> Option<String> {
-    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-    Some(quote(line.trim()))
+/// Lines and characters of a program's last words.
+const LAST_LINES: usize = 3;
+const LAST_CHARACTERS: usize = 80;
+
+/// The last three lines with anything in them, each quoted from its end as far as 80 characters: what
+/// a line begins with is often the path of the program itself.
+pub(super) fn last_lines(text: &str) -> Option<String> {
+    let lines = text.lines().rev().map(str::trim);
+    let mut lines: Vec<String> = lines
+        .filter(|line| !line.is_empty())
+        .take(LAST_LINES)
+        .map(|line| {
+            let more = line.chars().count().saturating_sub(LAST_CHARACTERS);
+            let end: String = line.chars().skip(more).collect();
+            format!("{}{}", if more > 0 { "..." } else { "" }, quote(&end))
+        })
+        .collect();
+    lines.reverse();
+    (!lines.is_empty()).then(|| lines.join(" / "))
 }
 
 /// Reads one pipe of a program on a thread of its own.
@@ -183,7 +198,7 @@ mod tests {
         let text = kept.text();
         assert_eq!(text.len(), HEAD + 1 + TAIL);
         assert!(text.starts_with("first\n") && text.ends_with("x\nlast\n"));
-        assert_eq!(last_line(&text).unwrap(), "last");
+        assert!(last_lines(&text).unwrap().ends_with("last"));
 
         let mut at_once = Kept::default();
         at_once.push(&vec![b'y'; HEAD + TAIL]);
@@ -195,9 +210,14 @@ mod tests {
 
     #[test]
     fn last_words_are_quoted_and_short() {
-        assert_eq!(last_line("a\n b\tc \n\n"), Some("b\\tc".into()));
-        assert_eq!(last_line(" \n"), None);
-        assert_eq!(last_line(&"x".repeat(100)).unwrap().len(), 80);
+        assert_eq!(
+            last_lines("0\n1\na\n b\tc \n\n"),
+            Some("1 / a / b\\tc".into())
+        );
+        assert_eq!(last_lines(" \n"), None);
+        let long = last_lines(&format!("{}{}", "path/".repeat(30), "invalid option")).unwrap();
+        assert!(long.starts_with("...") && long.ends_with("invalid option"));
+        assert_eq!(long.len(), 83);
     }
 
     #[test]

@@ -108,6 +108,16 @@ const SHARED: &[Key] = &[
         },
     },
     Key {
+        path: "workload.units",
+        form: Form::Word(&["all", "equal"]),
+        range: Range::Any,
+        default: Default::Fixed("all"),
+        level: Level::Case,
+        meaning: "what every pass must process: all packets of the file, or as many as every other pass \
+                  of both arms, for programs that leave some frames out",
+        show: |at| at.passes(|passes| passes.units.name().into()),
+    },
+    Key {
         path: "workload.passes",
         form: Form::Count,
         range: Range::Within(1, 10_000),

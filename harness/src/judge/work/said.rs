@@ -2,7 +2,7 @@
 
 use wiretrial_contract::analysis::WorkProof;
 use wiretrial_contract::control::PassInput;
-use wiretrial_contract::plan::Passes;
+use wiretrial_contract::plan::{Passes, UnitsRule};
 use wiretrial_contract::report::PassReport;
 use wiretrial_reports::number;
 
@@ -73,6 +73,7 @@ impl Said {
             });
         }
         let input = passes.input.as_ref();
+        let input = input.filter(|_| passes.units == UnitsRule::All);
         counted(&self.units, input.map(|input| input.units), "")
             .or_else(|| {
                 let wanted = input.map(|input| input.short_units);
