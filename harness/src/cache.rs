@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use wiretrial_contract::digest::sha256_file;
 use wiretrial_contract::failure::Failure;
 
+use crate::evidence::folder::make_root;
+
 /// What is kept: executables, and capture files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -42,7 +44,13 @@ impl Kind {
 pub(crate) fn writable(evidence_root: &Path) -> Result<PathBuf, Failure> {
     let can =
         |cache: &PathBuf| fs::create_dir_all(cache).is_ok() && tempfile::tempfile_in(cache).is_ok();
-    folders(evidence_root).into_iter().find(can).ok_or_else(|| {
+    if let Some(cache) = users().filter(can) {
+        return Ok(cache);
+    }
+    // In an ignored folder: else a repository that is measured would take the cache for its own.
+    let made = make_root(evidence_root);
+    let beside = beside(evidence_root).filter(|cache| made.is_ok() && can(cache));
+    beside.ok_or_else(|| {
         Failure::host(
             "no folder for kept files can be written; set XDG_CACHE_HOME to one that can be",
         )
@@ -51,8 +59,9 @@ pub(crate) fn writable(evidence_root: &Path) -> Result<PathBuf, Failure> {
 
 /// The folder of what has this content, in whichever cache has one.
 pub(crate) fn find(evidence_root: &Path, kind: Kind, sha256: &str) -> Option<PathBuf> {
-    folders(evidence_root)
+    [users(), beside(evidence_root)]
         .into_iter()
+        .flatten()
         .map(|cache| address(&cache, kind, sha256))
         .find(|folder| folder.is_dir())
 }
@@ -107,20 +116,21 @@ fn copy(from: &Path, folder: &Path, name: &OsStr, sha256: &str, mode: u32) -> io
     copied.map(|()| to)
 }
 
-/// Where kept files may live, first choice first, as seen from anywhere.
-fn folders(evidence_root: &Path) -> Vec<PathBuf> {
+/// The user's cache.
+fn users() -> Option<PathBuf> {
     let var = |name| {
         std::env::var_os(name)
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    let users = var("XDG_CACHE_HOME").or_else(|| var("HOME").map(|home| home.join(".cache")));
-    users
+    var("XDG_CACHE_HOME")
+        .or_else(|| var("HOME").map(|home| home.join(".cache")))
         .map(|cache| cache.join("wiretrial"))
-        .into_iter()
-        .chain([evidence_root.join(".cache")])
-        .filter_map(|cache| std::path::absolute(cache).ok())
-        .collect()
+}
+
+/// The cache beside the evidence, as seen from anywhere.
+fn beside(evidence_root: &Path) -> Option<PathBuf> {
+    std::path::absolute(evidence_root.join(".cache")).ok()
 }
 
 #[cfg(test)]

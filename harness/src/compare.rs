@@ -18,7 +18,7 @@ use crate::campaign::{file, keys, shipped};
 use crate::evidence::folder::{RAW, ROOT, discard_logs, make_root};
 use crate::host::Interrupt;
 use crate::revision::{self, Built, Ci, Pair, Recipe, Side};
-use crate::session::Question;
+use crate::session::{Question, inputs};
 
 /// What a repository says of itself.
 pub const OWN_FILE: &str = ".wiretrial.toml";
@@ -72,6 +72,7 @@ pub fn question(
         say(note);
     }
     let mut resolved = resolved(ask, &pair)?;
+    inputs::check(&resolved.campaign, &resolved.inputs)?;
     name(&mut resolved.campaign, &pair);
     let recipe = recipe(&resolved.campaign, &pair)?;
     let logs = logs_folder(&resolved.campaign.name);
@@ -181,12 +182,17 @@ impl Source {
 
 fn source(ask: &Ask<'_>, pair: &Pair) -> Result<Source, Failure> {
     let text = |rest: &str| Source::Text(format!("{}{rest}", head(pair)));
+    let has_rate = |set: &String| set.trim_start().starts_with("traffic.rate-pps");
+    let loads = if ask.file.is_some() || ask.overrides.set.iter().any(has_rate) {
+        ""
+    } else {
+        LIVE
+    };
     match ask.how {
         How::Campaign(file) => return Ok(Source::File(file.to_owned())),
         How::Program(adapter) => {
             let adapter = toml::Value::from(adapter);
-            let rest = if ask.file.is_some() { "" } else { LIVE };
-            return Ok(text(&format!("program.adapter = {adapter}\n{rest}")));
+            return Ok(text(&format!("program.adapter = {adapter}\n{loads}")));
         }
         How::Unsaid | How::Commands(_) => {}
     }
@@ -199,7 +205,7 @@ fn source(ask: &Ask<'_>, pair: &Pair) -> Result<Source, Failure> {
         return Ok(Source::File(format!("{here}{file}")));
     }
     if is_ours(pair) {
-        return Ok(text(if ask.file.is_some() { "" } else { LIVE }));
+        return Ok(text(loads));
     }
     Err(Failure::usage(format!(
         "nothing says how the program is built and run: write {OWN_FILE} (wiretrial new program), or \
@@ -278,7 +284,7 @@ fn logs_folder(name: &str) -> PathBuf {
     let time = clock::folder_time(clock::realtime_ns());
     Path::new(ROOT)
         .join(name)
-        .join(format!("{time}-build"))
+        .join(format!("{time}-{}-build", std::process::id()))
         .join(RAW)
 }
 

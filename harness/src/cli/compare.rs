@@ -102,9 +102,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn start(arguments: &Arguments, interrupt: &Interrupt) -> Result<Session, Failure> {
-    // Before minutes of building, not after.
-    HostLock::take().map(drop)?;
-    let options = arguments.host.options(interrupt.clone());
+    let mut options = arguments.host.options(interrupt.clone());
+    // A build would run beside the measurement of another campaign.
+    options.lock = Some(HostLock::take()?);
     let question = compare::question(&arguments.ask(), interrupt, &|text| {
         note(&format!("  {text}"));
     })?;

@@ -121,6 +121,7 @@ fn open(
         topology,
         receive_cpu,
         interrupt: interrupt.clone(),
+        lock: None,
     })
 }
 

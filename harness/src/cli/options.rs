@@ -70,6 +70,7 @@ impl HostOptions {
                 receiver: self.receiver_binary.clone(),
             },
             interrupt,
+            lock: None,
             ci_attempt: ci_attempt(|name| std::env::var(name).ok()),
         }
     }

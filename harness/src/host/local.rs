@@ -42,6 +42,8 @@ pub struct Setting<'a> {
     pub receive_cpu: ReceiveCpu,
     /// The flag that ends every wait.
     pub interrupt: Interrupt,
+    /// The lock of this host, if it is held already.
+    pub lock: Option<HostLock>,
 }
 
 /// This host, locked for one campaign, with an agent that holds its namespaces. All of it vanishes
@@ -78,7 +80,7 @@ impl LocalHost {
     /// [`Failure::host`]: another campaign holds the host, or the isolation or the topology cannot be
     /// had; or a failure of the agent, or [`Failure::interrupted`].
     pub fn open(setting: &Setting<'_>) -> Result<Self, Failure> {
-        let lock = HostLock::take()?;
+        let lock = setting.lock.clone().map_or_else(HostLock::take, Ok)?;
         let trial = Trial {
             executable: setting.executable,
             lock: &lock,

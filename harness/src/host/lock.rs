@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -17,9 +18,9 @@ use wiretrial_contract::failure::Failure;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The lock, held until this and the agents that inherited it are gone.
-#[derive(Debug)]
-pub struct HostLock(Flock<File>);
+/// The lock, held until this, its clones and the agents that inherited it are gone.
+#[derive(Debug, Clone)]
+pub struct HostLock(Arc<Flock<File>>);
 
 impl HostLock {
     /// Takes the lock, or says who holds it.
@@ -36,7 +37,7 @@ impl HostLock {
             |error: io::Error| Failure::host(format!("cannot lock {}: {error}", path.display()));
         let file = File::open(path).map_err(cannot)?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(Self(lock)),
+            Ok(lock) => Ok(Self(Arc::new(lock))),
             Err((file, Errno::EWOULDBLOCK)) => {
                 let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
                 let holder = file.metadata().ok().and_then(|file| {

@@ -14,6 +14,7 @@ use std::process::Stdio;
 
 use tempfile::TempDir;
 use wiretrial_contract::digest::sha256;
+use wiretrial_contract::exit;
 use wiretrial_contract::failure::Failure;
 
 use super::git::Git;
@@ -58,7 +59,7 @@ impl Snapshot {
         let index = path_in_git(&repository.git(interrupt), "index")?;
         copy_with_time(&index, &folder.path().join("index")).map_err(cannot)?;
         let git = aside(repository, folder.path(), interrupt)?;
-        git.bytes(["add", "--all"])?;
+        git.bytes(["add", "--all"]).map_err(cannot_take)?;
         let tree = git.text(["write-tree"])?;
         let difference = git.bytes([
             "diff-tree",
@@ -104,6 +105,18 @@ impl Snapshot {
         to.bytes_from(Stdio::from(pack), ["unpack-objects", "-q"])?;
         Ok(())
     }
+}
+
+/// A file that git cannot add is the user's to change.
+fn cannot_take(failure: Failure) -> Failure {
+    if failure.code != exit::HOST {
+        return failure;
+    }
+    Failure::usage(format!(
+        "the working tree cannot be taken as it is: {}; correct or ignore that \
+         (.git/info/exclude), or name a revision in its place",
+        failure.message
+    ))
 }
 
 /// Git that reads the user's repository and writes beside it.

@@ -52,6 +52,24 @@ pub(super) fn read(
     Ok(kept)
 }
 
+/// Looks at the file of every case that has one, before anything is built or kept.
+///
+/// # Errors
+///
+/// A file is no capture file, or no standard input has that name (exit 2).
+pub(crate) fn check(campaign: &Campaign, files: &[PathBuf]) -> Result<(), Failure> {
+    for (case, file) in campaign.cases.iter().zip(files) {
+        if case.passes().is_none_or(|passes| passes.input.is_none()) {
+            continue;
+        }
+        match workload::parse_standard(&file.to_string_lossy()) {
+            Some(standard) => standard.map(drop)?,
+            None => workload::count(file).map(drop)?,
+        }
+    }
+    Ok(())
+}
+
 /// Finds the inputs of a sealed campaign again.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! One session of running a campaign: the host is open, the executables are kept, the plan is
 //! sealed. A resumed campaign has several.
 
-mod inputs;
+pub(crate) mod inputs;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,8 @@ use crate::evidence::rows::Rows;
 use crate::evidence::{replay, reports};
 use crate::executables::{self, Found, FoundArm, Named};
 use crate::host::{
-    Interrupt, IsolationChoice, LocalHost, Setting as HostSetting, choose_placement, class,
+    HostLock, Interrupt, IsolationChoice, LocalHost, Setting as HostSetting, choose_placement,
+    class,
 };
 use crate::judge;
 use crate::revision::Built;
@@ -42,6 +43,8 @@ pub struct Options {
     pub named: Named,
     /// The flag that ends every wait.
     pub interrupt: Interrupt,
+    /// The lock of this host, if it is held already.
+    pub lock: Option<HostLock>,
     /// The how-manyth attempt of its job a CI system says this is.
     pub ci_attempt: Option<u32>,
 }
@@ -193,6 +196,7 @@ impl Session {
             allowed_targets: options.allowed_targets.clone(),
             named: options.named.clone(),
             interrupt: options.interrupt.clone(),
+            lock: options.lock.clone(),
             ci_attempt: options.ci_attempt,
         };
         let root = Path::new(ROOT);
@@ -392,6 +396,7 @@ impl Opened {
             topology: campaign.topology.kind,
             receive_cpu: campaign.topology.receive_cpu,
             interrupt: options.interrupt.clone(),
+            lock: options.lock.clone(),
         })?;
         let libpcap = host.libpcap_of(&found.receiver)?;
         let nic = host.nic();

@@ -151,11 +151,18 @@ fn scan(reader: impl io::BufRead, limit: u64) -> Result<Scan, Broken> {
 fn open(path: &Path) -> Result<File, Failure> {
     let refuse =
         |error: io::Error| Failure::usage(format!("cannot open {}: {error}", path.display()));
-    let file = File::open(path).map_err(refuse)?;
-    if file.metadata().map_err(refuse)?.is_dir() {
+    let kind = fs::metadata(path).map_err(refuse)?.file_type();
+    if kind.is_dir() {
         return Err(refuse(io::ErrorKind::IsADirectory.into()));
     }
-    Ok(file)
+    // Opening a pipe would wait for somebody who writes.
+    if !kind.is_file() {
+        let name = path.display();
+        return Err(Failure::usage(format!(
+            "{name} is no regular file; write what it gives to one first"
+        )));
+    }
+    File::open(path).map_err(refuse)
 }
 
 /// Writes a file, or leaves none.

@@ -250,6 +250,10 @@ fn a_file_that_breaks_leaves_no_short_one_and_is_named() {
                 .message
                 .ends_with("is a directory")
         );
+        let pipe = folder.join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let failure = count(&pipe).unwrap_err();
+        assert!(failure.message.contains("no regular file"), "{failure}");
     });
 }
 

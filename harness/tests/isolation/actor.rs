@@ -104,6 +104,7 @@ pub(super) fn open((topology, receive_cpu): Asked) -> Result<LocalHost, Failure>
             topology,
             receive_cpu,
             interrupt: Interrupt::default(),
+            lock: None,
         })
     })
 }
