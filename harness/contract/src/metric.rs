@@ -212,7 +212,7 @@ impl Metric {
     pub const fn excludes(self) -> &'static str {
         match self {
             Self::CaptureCostNsPerPacket => {
-                "the sender's own path to the interface, the sink socket, start-up and drain"
+                "the sender's own path to the interface, the sink socket, what rejecting a packet costs every capture, start-up and drain"
             }
             Self::ProcessCpuNsPerPacket => "start-up, and all kernel work outside the process",
             Self::ReceiveCpuNsPerPacket => {

@@ -518,7 +518,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         Metric,
         "capture-cost-ns-per-packet",
         "CPU time of the capture process plus the kernel's share of capture, per delivered packet",
-        "the receiver's process clock, and the generator's time in send calls",
+        "the receiver's process clock, and send calls or the receiving CPU, less those of the control port",
         "wake-ups per packet, copies, and work in the consumer make it grow",
         "see its two parts; without the sender's own path, sink socket, start-up and drain",
     ),
