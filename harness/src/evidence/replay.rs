@@ -206,6 +206,16 @@ fn passes_ran(
     if !of_arm.eq(passes.iter().map(|pass| pass.input)) {
         return Err(wrong(row, "its passes are not those that were drawn"));
     }
+    let sealed = plan.measured(&row.arm);
+    let other = passes
+        .iter()
+        .position(|pass| Some(&pass.program_sha256) != sealed);
+    if let Some(at) = other {
+        return Err(wrong(
+            row,
+            &format!("pass {} ran another program than was sealed", at + 1),
+        ));
+    }
     same_guards(
         row,
         &check_guards(&DesignView::of_passes(&plan.rule, Vec::new(), window)),
