@@ -248,7 +248,7 @@ fn the_full_plan_of_a_quick_demo() {
       traffic.rate-pps          20k: 20000, 50k: 50000  (no default)
       traffic.frame-size        64  (default: 64 with ipv4, 84 with ipv6)
       traffic.duration          200ms  (default 1s)
-      traffic.warm-up           200ms  (default: 200ms, or 20 times the longer receiver.timeout if that is more)
+      traffic.warm-up           200ms  (default: 200ms, or 20 times the longer receiver.timeout if that is more; 0 with a program of yours)
       traffic.slice             50ms  (default: 50ms, or 5 times the longer receiver.timeout if that is more)
       traffic.flows             1  (default: traffic.senders)
       traffic.senders           1  (default: one per 250000 packets per second)

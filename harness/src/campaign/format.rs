@@ -214,7 +214,7 @@ const CHECKS: &str = "
 
 - An even number of pairs, at least 6: each arm is launched first equally often.
 - A frame holds the headers and the stamp of a counted packet, and `receiver.snaplen` keeps them.
-- A slice is at least 5 times, and the warm-up at least 20 times, the longer `receiver.timeout` of
+- A slice is at least 5 times, and a warm-up at least 20 times, the longer `receiver.timeout` of
   the arms. The defaults follow; explicit values that are too short are refused.
 - The duration holds at least one slice. Fewer than 20 slices an arm are flagged `few_slices`. If it
   is no multiple of the slice, as many slices as fit share what is left over.
@@ -222,7 +222,9 @@ const CHECKS: &str = "
   every sender.
 - The primary metric and those of gates are ones that the trials have: at a fixed offered rate
   elapsed time and rates would be the generator's clock.
-- The timeout of a program of the user's is not known; only the plain minima hold for it.
+- The timeout of a program of the user's is not known; only the plain minima hold for it. It has no
+  warm-up where none is set: its counts cover its whole life, and what is lost of a warm-up could
+  not be told from what counts.
 - On loopback the sender does the receive work; `receive-cpu = \"separate\"` needs a wire.
 - Nothing is sent in file and command workloads: keys of `traffic`, `receiver` and `topology` are
   refused there, as passes are in live ones. Where the command line chooses another workload than

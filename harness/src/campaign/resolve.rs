@@ -119,7 +119,14 @@ pub(super) fn live(arms: &[Settings], programs: Vec<Option<ProgramSpec>>, family
         .zip(&programs)
         .filter(|(_, program)| program.is_none())
         .map(|(arm, _)| arm.fixed("receiver.timeout"));
-    let traffic = traffic(&arms[0], timeouts.max().unwrap_or(0), family);
+    let timeout_ns = timeouts.max().unwrap_or(0);
+    // Its counts cover its whole life: what is lost of a warm-up could not be told from what counts.
+    let warm_up_ns = if programs.iter().any(Option::is_some) {
+        0
+    } else {
+        WARM_UP_NS.max(TIMEOUTS_IN_WARM_UP * timeout_ns)
+    };
+    let traffic = traffic(&arms[0], timeout_ns, warm_up_ns, family);
     let receivers = arms
         .iter()
         .zip(programs)
@@ -171,8 +178,9 @@ pub(super) fn passes(
     }
 }
 
-/// The traffic of a case; `timeout_ns` is the longer one of its arms' captures.
-fn traffic(settings: &Settings, timeout_ns: u64, family: Family) -> Traffic {
+/// The traffic of a case; `timeout_ns` is the longer one of its arms' captures, `warm_up_ns` what it
+/// has where nothing is set.
+fn traffic(settings: &Settings, timeout_ns: u64, warm_up_ns: u64, family: Family) -> Traffic {
     let rate_pps: u64 = settings.fixed("traffic.rate-pps");
     let senders: u32 = settings.number("traffic.senders").unwrap_or_else(|| {
         u32::try_from(rate_pps.div_ceil(RATE_PER_SENDER).max(1)).expect("the table limits the rate")
@@ -191,9 +199,7 @@ fn traffic(settings: &Settings, timeout_ns: u64, family: Family) -> Traffic {
             .number("traffic.frame-size")
             .unwrap_or_else(|| smallest_frame(family)),
         duration_ns: settings.fixed("traffic.duration"),
-        warm_up_ns: settings
-            .number("traffic.warm-up")
-            .unwrap_or_else(|| WARM_UP_NS.max(TIMEOUTS_IN_WARM_UP * timeout_ns)),
+        warm_up_ns: settings.number("traffic.warm-up").unwrap_or(warm_up_ns),
         slice_ns: settings
             .number("traffic.slice")
             .unwrap_or_else(|| SLICE_NS.max(TIMEOUTS_IN_SLICE * timeout_ns)),

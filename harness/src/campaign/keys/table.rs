@@ -306,10 +306,12 @@ const SHARED: &[Key] = &[
         path: "traffic.warm-up",
         form: Form::Time,
         range: Range::Rule(
-            "at least 200ms and 20 times the longer receiver.timeout",
+            "at least 200ms and 20 times the longer receiver.timeout; any with a program of yours",
             600 * S,
         ),
-        default: Default::Derived("200ms, or 20 times the longer receiver.timeout if that is more"),
+        default: Default::Derived(
+            "200ms, or 20 times the longer receiver.timeout if that is more; 0 with a program of yours",
+        ),
         level: Level::Case,
         meaning: "sending time per arm before it, in the same schedule, in no total",
         show: |at| at.traffic(|traffic| Nanos(traffic.warm_up_ns).to_string()),
