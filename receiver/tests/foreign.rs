@@ -169,8 +169,8 @@ fn one_that_lacks_a_right_or_dies_is_named_with_its_last_words() {
             refusal(&["dies"], true),
             (
                 4,
-                "probe ended (exit 5) before it was asked to; its last words: \"probe: out of \
-                 luck\""
+                "probe ended (exit 5) before it was asked to; its last words: \"listening on lo / \
+                 probe: out of luck\""
                     .into()
             )
         );

@@ -123,6 +123,11 @@ fn a_process_left_behind_is_ended_and_said() {
     assert!(report.left_processes);
     child.send(&ToChild::Bye);
     assert_eq!(child.exit_code(), Some(0));
+    // Its time is in nobody's.
+    let mut child = ready(&prepare(shell("true & exec sleep 0.2")));
+    assert!(pass(&mut child, PassInput::Whole).left_processes);
+    child.send(&ToChild::Bye);
+    assert_eq!(child.exit_code(), Some(0));
     leftovers.assert_none();
 }
 

@@ -16,6 +16,7 @@ use super::overrides::{Override, Overrides, PAIRED_ARMS};
 use super::settings::Settings;
 use super::value::is_name;
 use super::{cases, gates, outside, resolve, rules};
+use crate::workload;
 
 /// A campaign and where the files are that it names.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +104,11 @@ pub fn resolve(
                     case.name
                 )));
             };
-            inputs.push(seen_from(folder, &written, arms[0].place("workload.file")));
+            // A standard input lies in no folder.
+            inputs.push(match workload::parse_standard(&written) {
+                Some(_) => written.into(),
+                None => seen_from(folder, &written, arms[0].place("workload.file")),
+            });
         }
         cases.push(Case {
             name: case.name.clone(),

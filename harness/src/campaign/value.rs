@@ -63,7 +63,12 @@ impl Raw {
         match self {
             Self::List(items) => items
                 .iter()
-                .map(|item| item.text().map(String::from))
+                // No argument can hold a zero byte (execve(2)).
+                .map(|item| {
+                    item.text()
+                        .filter(|text| !text.contains('\0'))
+                        .map(String::from)
+                })
                 .collect(),
             _ => None,
         }

@@ -148,7 +148,9 @@ impl<'a> Git<'a> {
             },
         );
         let status = ended.map_err(|stop| match stop {
-            Stop::Io(error) => Failure::host(format!("cannot run git: {error}")),
+            Stop::Io(error) => {
+                Failure::host(format!("cannot run git: {error}; install it (Debian: git)"))
+            }
             Stop::TooLong => {
                 let minutes = LIMIT.as_secs() / 60;
                 let folder = self.folder.display();

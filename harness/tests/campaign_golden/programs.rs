@@ -134,6 +134,11 @@ fn where_files_are() {
     assert_eq!(resolved.inputs, [PathBuf::from("/data/c.pcap")]);
     let passes = resolved.campaign.cases[0].passes().unwrap();
     assert_eq!(passes.input.as_ref().unwrap().file, "c.pcap");
+    let standard = FILE.replace("a.pcap", "standard:mix/1k");
+    assert_ne!(standard, FILE);
+    std::fs::write(path, format!("{standard}adapter = \"own/a.toml\"\n")).unwrap();
+    let resolved = shipped::resolve(path, &Overrides::default()).unwrap();
+    assert_eq!(resolved.inputs, [PathBuf::from("standard:mix/1k")]);
 
     let demo = shipped::resolve("demo", &Overrides::default()).unwrap();
     assert_eq!((demo.inputs.len(), demo.folder), (0, PathBuf::new()));

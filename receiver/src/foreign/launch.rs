@@ -115,13 +115,12 @@ impl Launch {
         };
         entry.prepare(&mut command);
         let mut child = command.spawn().map_err(|error| {
-            let place = match self.cwd.is_dir() {
-                true => String::new(),
-                false => format!(" in {}, which is no folder", self.cwd.display()),
-            };
-            Failure::host(format!(
-                "cannot start {first}{place}: {error}; install it, or correct program.binary"
-            ))
+            Failure::host(if self.cwd.is_dir() {
+                format!("cannot start {first}: {error}; install it, or correct program.binary")
+            } else {
+                let cwd = self.cwd.display();
+                format!("cannot start {first} in {cwd}, which is no folder; correct program.cwd")
+            })
         })?;
         let pid = Pid::from_raw(child.id().cast_signed());
         let stdout = child.stdout.take().expect("piped");
