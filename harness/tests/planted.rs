@@ -125,8 +125,6 @@ fn more_cpu_a_packet_is_worse_on_a_wire() {
             "--set",
             "traffic.duration=400ms",
             "--set",
-            "design.primary=process-cpu-ns-per-packet",
-            "--set",
             "design.foreign-cpu=100%",
             "--out",
             "out",

@@ -94,7 +94,7 @@ fn the_same_program_live() {
     let campaign = parse(".wiretrial.toml", SOFTFLOWD, &live).unwrap();
     assert_eq!(campaign.topology.kind, TopologyKind::Wire);
     assert_eq!(campaign.topology.receive_cpu, ReceiveCpu::Separate);
-    assert_eq!(campaign.design.primary, Metric::CaptureCostNsPerPacket);
+    assert_eq!(campaign.design.primary, Metric::ProcessCpuNsPerPacket);
     let program = live_program(&campaign, 1);
     assert_eq!(program.arguments[2], "-i");
     assert_eq!(
@@ -640,7 +640,7 @@ fn programs_and_the_built_in_receiver() {
     assert_eq!(
         live("adapter = \"dumpcap\"\n[design]\nprimary = \"latency-p50-ns\""),
         "design.primary is latency-p50-ns; its trials do not have it, choose \
-         capture-cost-ns-per-packet, process-cpu-ns-per-packet, receive-cpu-ns-per-packet, \
+         process-cpu-ns-per-packet, capture-cost-ns-per-packet, receive-cpu-ns-per-packet, \
          send-call-ns-per-packet, peak-rss-bytes"
     );
     let drain = read(&format!(
