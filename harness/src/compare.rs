@@ -169,6 +169,8 @@ enum Source {
     File(String),
     /// A text of our own.
     Text(String),
+    /// What a repository says, and the loads that it does not name.
+    Own { file: PathBuf, text: String },
 }
 
 impl Source {
@@ -176,18 +178,22 @@ impl Source {
         match self {
             Self::File(file) => shipped::resolve(file, overrides),
             Self::Text(text) => file::resolve("compare", text, Path::new(""), overrides),
+            Self::Own { file, text } => {
+                let folder = file.parent().unwrap_or(Path::new(""));
+                file::resolve(&file.to_string_lossy(), text, folder, overrides)
+            }
         }
     }
 }
 
 fn source(ask: &Ask<'_>, pair: &Pair) -> Result<Source, Failure> {
     let text = |rest: &str| Source::Text(format!("{}{rest}", head(pair)));
-    let has_rate = |set: &String| set.trim_start().starts_with("traffic.rate-pps");
-    let loads = if ask.file.is_some() || ask.overrides.set.iter().any(has_rate) {
-        ""
-    } else {
-        LIVE
+    let sets = |key: &str| {
+        let mut set = ask.overrides.set.iter();
+        set.any(|set| set.split('=').next().is_some_and(|path| path.trim() == key))
     };
+    let needs_none = ask.file.is_some() || sets("traffic.rate-pps") || sets("workload.kind");
+    let loads = if needs_none { "" } else { LIVE };
     match ask.how {
         How::Campaign(file) => return Ok(Source::File(file.to_owned())),
         How::Program(adapter) => {
@@ -199,6 +205,15 @@ fn source(ask: &Ask<'_>, pair: &Pair) -> Result<Source, Failure> {
     let top = pair.repository.as_ref().map_or(Path::new(""), |r| r.top());
     let own_file = top.join(OWN_FILE);
     if own_file.is_file() {
+        if let Ok(text) = fs::read_to_string(&own_file)
+            && names_no_load(&text)
+        {
+            let text = format!("{text}\n{loads}");
+            return Ok(Source::Own {
+                file: own_file,
+                text,
+            });
+        }
         let file = own_file.to_string_lossy();
         // Without a `/` it would be taken for a name.
         let here = if file.contains('/') { "" } else { "./" };
@@ -245,6 +260,20 @@ traffic.rate-pps = 20000
 name = \"50k\"
 traffic.rate-pps = 50000
 ";
+
+/// Whether a campaign is live and says nowhere how much is sent. A text that is no TOML is left to the
+/// reader of campaigns.
+fn names_no_load(text: &str) -> bool {
+    let Ok(campaign) = text.parse::<toml::Table>() else {
+        return false;
+    };
+    let value = |table: &str, key: &str| campaign.get(table)?.get(key)?.as_str();
+    let live = value("workload", "kind").is_none_or(|kind| kind == "live");
+    let rate = campaign
+        .get("traffic")
+        .and_then(|traffic| traffic.get("rate-pps"));
+    live && rate.is_none() && !campaign.contains_key("case") && !campaign.contains_key("sweep")
+}
 
 /// How revisions are built: both arms in the same way.
 fn recipe(campaign: &Campaign, pair: &Pair) -> Result<Recipe, Failure> {
@@ -386,6 +415,23 @@ fn shell_sign(command: &str) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_live_campaign_that_says_how_much_is_sent_gets_no_loads() {
+        assert!(names_no_load(
+            "schema = 1\nworkload.kind = \"live\"\n[program]\nbinary = \"p\"\n"
+        ));
+        assert!(names_no_load("traffic.duration = \"2s\"\n"));
+        for said in [
+            "traffic.rate-pps = 1000\n",
+            "workload.kind = \"file\"\n",
+            "[[case]]\nname = \"x\"\n",
+            "[sweep]\ntraffic.rate-pps = [1, 2]\n",
+            "no toml",
+        ] {
+            assert!(!names_no_load(said), "{said}");
+        }
+    }
 
     #[test]
     fn command_lines_are_split_as_in_a_shell_and_no_shell_runs_them() {
