@@ -98,7 +98,7 @@ impl LocalHost {
         if made.steering == Some(Steering::Rps) {
             notes.push(
                 "wire: no kernel thread for the receive work can be had or seen here; receive packet \
-                 steering moves it, and its CPU time and the capture cost are not known"
+                 steering moves it; its CPU time is not known, nor what a capture costs in all"
                     .into(),
             );
         }
