@@ -10,9 +10,9 @@ use crate::real::{Bench, Ended, json};
 /// Enough passes that a difference of 3 % shows on a busy machine.
 pub(crate) const FILE: [&str; 10] = [
     "--file",
-    "standard:mix/20k",
+    "standard:mix/100k",
     "--set",
-    "workload.passes=6",
+    "workload.passes=3",
     "--set",
     "design.foreign-cpu=100%",
     "--set",
