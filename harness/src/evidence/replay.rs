@@ -297,7 +297,8 @@ mod tests {
     use wiretrial_contract::control::ReceiveCpu;
     use wiretrial_contract::control::TrialIdentity;
     use wiretrial_contract::control::{GroupName, Ready, ReceiverReady};
-    use wiretrial_contract::record::HostWindow;
+    use wiretrial_contract::record::{Delivery, HostWindow};
+    use wiretrial_contract::report::PassReport;
 
     fn sealed() -> Plan {
         let mut plan = samples::plan();
@@ -357,7 +358,11 @@ mod tests {
                 ..samples::row(planned.pair)
             })
         });
-        let numbered = pairs.zip(0_u32..).map(|(row, trial)| TrialRecord {
+        numbered(pairs)
+    }
+
+    fn numbered(rows: impl Iterator<Item = TrialRecord>) -> Vec<TrialRecord> {
+        let numbered = rows.zip(0_u32..).map(|(row, trial)| TrialRecord {
             identity: TrialIdentity {
                 run_id: 1,
                 trial,
@@ -424,6 +429,51 @@ mod tests {
         });
         assert!(copied.contains("over before it"), "{copied}");
         assert!(refused(|rows| rows.insert(2, rows[1].clone())).contains("both members"));
+    }
+
+    #[test]
+    fn passes_of_another_program_or_in_another_order_are_refused() {
+        let mut plan = samples::passes_plan();
+        for arm in ["baseline", "candidate"] {
+            plan.binaries.insert(format!("receiver/{arm}"), "aa".into());
+        }
+        let host = HostWindow {
+            foreign_cpu_ns: Some(0),
+            ..HostWindow::default()
+        };
+        let guards = check_guards(&DesignView::of_passes(&plan.rule, Vec::new(), &host));
+        let rows = numbered(plan.pairs.iter().flat_map(|planned| {
+            planned.order.arms().map(|arm| {
+                let passes = drawn(2, true, plan.seed.0, "mix", planned.pair)
+                    .into_iter()
+                    .filter(|(of, _)| *of == arm)
+                    .map(|(_, input)| samples::pass(input, 30_000_000, 22_000_000));
+                TrialRecord {
+                    order: planned.order,
+                    guards: guards.clone(),
+                    generator: None,
+                    host: Some(host.clone()),
+                    ..samples::passes_row(
+                        planned.pair,
+                        &plan.campaign.arms[arm].name,
+                        passes.collect(),
+                    )
+                }
+            })
+        }));
+        assert_eq!(check(&plan, &rows), Ok(()));
+        let refused = |change: fn(&mut Vec<PassReport>)| {
+            let mut rows = rows.clone();
+            let Some(Delivery::Passes(passes)) = &mut rows[3].delivery else {
+                panic!()
+            };
+            change(passes);
+            check(&plan, &rows).unwrap_err().message
+        };
+        let other = refused(|passes| passes[1].program_sha256 = "cc".into());
+        assert!(other.contains("pass 2 ran another program"), "{other}");
+        let fewer = refused(|passes| drop(passes.pop()));
+        assert!(fewer.contains("not those that were drawn"), "{fewer}");
     }
 
     #[test]

@@ -204,6 +204,9 @@ fn what_no_tree_can_hold_is_refused() {
     let inside = place.user().join("inside");
     fs::create_dir(&inside).unwrap();
     git(&inside, &["init", "-q"]);
+    let failure = place.resolve(None, None).unwrap_err();
+    assert_eq!(failure.code, 2);
+    assert!(failure.message.contains("correct or ignore"), "{failure}");
     commit(&inside, "inside");
     let failure = place.resolve(None, None).unwrap_err();
     assert_eq!(failure.code, 2);
