@@ -22,7 +22,7 @@ use crate::session::{self, Session};
   wiretrial compare                         the working tree against its merge base
   wiretrial compare v1.2 v1.3 --file mix.pcap
   wiretrial compare ./old/prog ./new/prog --program prog.toml
-  wiretrial compare --command 'gzip -k f' 'zstd -k f'
+  wiretrial compare --command 'gzip -kf f' 'zstd -kf f'
 
 Where the campaign declares no margin, 3 % is: a smaller difference is not worth having or fearing.
 
