@@ -53,6 +53,7 @@ fn plan(set: &[&str]) -> Plan {
             senders: vec![0],
             receiver: Some(1),
         },
+        floors: Vec::new(),
         identities: std::collections::BTreeMap::new(),
         origins: std::collections::BTreeMap::new(),
         binaries: binaries

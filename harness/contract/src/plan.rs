@@ -541,6 +541,9 @@ pub struct Plan {
     pub placement: Placement,
     /// The decision rule's constants.
     pub rule: Rule,
+    /// How far equal arms are known to come out apart on hosts of this class, at most one a case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub floors: Vec<Floor>,
     /// The pairs, in the order in which they run.
     pub pairs: Vec<PlannedPair>,
 }
@@ -560,6 +563,22 @@ impl Plan {
             .get(&format!("program/{arm}"))
             .or_else(|| self.binaries.get(&format!("receiver/{arm}")))
     }
+}
+
+/// How far equal arms came out apart in a case, on hosts of this class, in earlier A/A campaigns: what
+/// was known when the plan was sealed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Floor {
+    /// The case.
+    pub case: String,
+    /// The primary metric, whose floor it is.
+    pub metric: Metric,
+    /// Half the width of the 95 % decision interval at the planned pairs, as a ratio.
+    pub half_width: f64,
+    /// A/A campaigns it is made from: the middle one of them counts.
+    pub occasions: u32,
+    /// Whole days since the newest of them.
+    pub age_days: u32,
 }
 
 /// Where what an arm measures comes from.

@@ -7,7 +7,7 @@ use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::identity::Identity;
 use wiretrial_contract::plan::{
-    Campaign, Design, Origin, PLAN_SCHEMA, Placement, Plan, Rule, Seed, Workload,
+    Campaign, Design, Floor, Origin, PLAN_SCHEMA, Placement, Plan, Rule, Seed, Workload,
 };
 use wiretrial_stats::bootstrap::RESAMPLES;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95};
@@ -37,6 +37,8 @@ pub struct Inputs {
     pub origins: BTreeMap<String, Origin>,
     /// Where the processes run.
     pub placement: Placement,
+    /// How far equal arms are known to come out apart here, at most one a case.
+    pub floors: Vec<Floor>,
 }
 
 /// The plan, its pairs in the order that the seed gives.
@@ -57,6 +59,7 @@ pub fn plan(inputs: Inputs) -> Plan {
         origins: inputs.origins,
         placement: inputs.placement,
         rule: rule(&inputs.campaign.design),
+        floors: inputs.floors,
         pairs: order::pairs(&inputs.campaign, inputs.seed.0),
         campaign: inputs.campaign,
     }
@@ -183,6 +186,7 @@ mod tests {
                 steering: None,
                 receive_thread: None,
             },
+            floors: Vec::new(),
         }
     }
 

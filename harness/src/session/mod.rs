@@ -126,6 +126,7 @@ impl Session {
             seed,
             isolation,
             placement,
+            floors: Vec::new(),
         });
         let bytes = pretty(&plan);
         let plan_sha256 = sha256(&bytes);

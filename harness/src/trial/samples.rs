@@ -383,6 +383,7 @@ pub(crate) fn plan() -> Plan {
         question_sha256: "aa".into(),
         attempt: 1,
         earlier_plans: Vec::new(),
+        floors: Vec::new(),
         ci_attempt: None,
         seed,
         isolation: Isolation::Sandbox,

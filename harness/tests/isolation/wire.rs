@@ -261,6 +261,7 @@ fn plan(host: &LocalHost) -> Plan {
     let campaign = shipped::load("demo", &overrides).unwrap();
     let placement = choose_placement(&host.facts().cpus_allowed, 1);
     sealing::plan(sealing::Inputs {
+        floors: Vec::new(),
         campaign,
         seed: Seed(7),
         earlier_plans: Vec::new(),
