@@ -43,17 +43,22 @@ pub fn run(
     progress: &mut dyn FnMut(&[TrialRecord]),
 ) -> Result<End, Failure> {
     loop {
-        let (planned, replaces) = match next(plan, records) {
+        let (planned, replaces, arms) = match next(plan, records) {
             Next::Finished => return Ok(End::Finished),
             Next::Exhausted { .. } => return Ok(End::Exhausted),
-            Next::Run { planned, replaces } => (planned, replaces),
+            Next::Run {
+                planned,
+                replaces,
+                arms,
+            } => (planned, replaces, arms),
         };
         let job = Job {
             planned: &planned,
             phase: Phase::Confirm,
             replaces,
+            arms: &arms,
         };
-        let mut pair = pair::run(host, setting, &job);
+        let mut pair = pair::run(host, setting, &job, of_pair(records, planned.pair));
         if pair
             .rows
             .iter()
@@ -72,6 +77,12 @@ pub fn run(
     }
 }
 
+/// The rows of a pair that is not over: the last ones.
+fn of_pair(records: &[TrialRecord], pair: u64) -> &[TrialRecord] {
+    let before = records.iter().rposition(|row| row.pair != pair);
+    &records[before.map_or(0, |last| last + 1)..]
+}
+
 /// Runs every case once, briefly, before the plan is sealed: the protocol, the rights, the ports
 /// and whether the rate is within reach. Its rows are evidence of that and in no estimate.
 ///
@@ -88,21 +99,25 @@ pub fn rehearse(
         let mut reached = Ok(());
         for attempt in 0..REHEARSALS {
             let planned = rehearsal(plan, case, attempt);
-            let job = Job {
-                planned: &planned,
-                phase: Phase::Rehearsal,
-                replaces: None,
-            };
-            let mut pair = pair::run(host, setting, &job);
-            rows.append(&mut pair.rows)?;
-            if let Some(signal) = pair.stopped {
-                return Err(signal);
+            let mut all = Vec::new();
+            for arms in setting.together(&planned) {
+                let job = Job {
+                    planned: &planned,
+                    phase: Phase::Rehearsal,
+                    replaces: None,
+                    arms: &arms,
+                };
+                let mut pair = pair::run(host, setting, &job, &all);
+                rows.append(&mut pair.rows)?;
+                all.append(&mut pair.rows);
+                if let Some(signal) = pair.stopped {
+                    return Err(signal);
+                }
             }
-            pair.rows.iter().try_for_each(ran)?;
-            pair.rows
-                .iter()
+            all.iter().try_for_each(ran)?;
+            all.iter()
                 .try_for_each(|row| says_what_it_was_to(plan, row))?;
-            reached = pair.rows.iter().try_for_each(|row| offered(plan, row));
+            reached = all.iter().try_for_each(|row| offered(plan, row));
             if reached.is_ok() {
                 break;
             }

@@ -93,20 +93,31 @@ fn setting<'a>(plan: &'a Plan, programs: &'a Programs) -> Setting<'a> {
     }
 }
 
-/// Runs the first pair of the plan that is launched in this order.
+/// Runs the first pair of the plan that is launched in this order, to its end or until a signal.
 fn pair(plan: &Plan, order: LaunchOrder, host: &mut FakeHost) -> PairRun {
     let programs = programs();
+    let setting = setting(plan, &programs);
     let planned = plan
         .pairs
         .iter()
         .find(|planned| planned.order == order)
         .unwrap();
-    let job = Job {
-        planned,
-        phase: Phase::Confirm,
-        replaces: None,
+    let mut all = PairRun {
+        rows: Vec::new(),
+        stopped: None,
     };
-    pair::run(host, &setting(plan, &programs), &job)
+    for arms in setting.together(planned) {
+        let job = Job {
+            planned,
+            phase: Phase::Confirm,
+            replaces: None,
+            arms: &arms,
+        };
+        let mut run = pair::run(host, &setting, &job, &all.rows);
+        all.rows.append(&mut run.rows);
+        all.stopped = run.stopped;
+    }
+    all
 }
 
 fn refs(rows: &[TrialRecord]) -> Vec<&TrialRecord> {
@@ -313,6 +324,7 @@ fn rows_come_in_the_order_of_the_plan() {
             let arms = planned
                 .order
                 .arms()
+                .into_iter()
                 .map(|arm| plan.campaign.arms[arm].name.as_str());
             arms.map(|arm| (planned.pair, arm))
         })

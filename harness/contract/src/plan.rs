@@ -666,23 +666,36 @@ pub struct Rule {
     pub lost_per_thousand: u64,
 }
 
-/// Which member of a pair is launched first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// In which order the members of a pair, or of a round of a table, are launched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaunchOrder {
-    /// The baseline.
+    /// The baseline, then the candidate.
     BaselineFirst,
-    /// The candidate.
+    /// The candidate, then the baseline.
     CandidateFirst,
+    /// The arms of a table, by their index.
+    #[serde(untagged)]
+    Arms(Vec<u32>),
 }
 
 impl LaunchOrder {
     /// Indices of the arms in launch order.
     #[must_use]
-    pub const fn arms(self) -> [usize; 2] {
+    pub fn arms(&self) -> Vec<usize> {
         match self {
-            Self::BaselineFirst => [0, 1],
-            Self::CandidateFirst => [1, 0],
+            Self::BaselineFirst => vec![0, 1],
+            Self::CandidateFirst => vec![1, 0],
+            Self::Arms(arms) => arms.iter().map(|arm| *arm as usize).collect(),
+        }
+    }
+
+    /// Members of the pair or round.
+    #[must_use]
+    pub fn members(&self) -> usize {
+        match self {
+            Self::BaselineFirst | Self::CandidateFirst => 2,
+            Self::Arms(arms) => arms.len(),
         }
     }
 }
@@ -707,6 +720,20 @@ pub struct PlannedPair {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_launch_order_is_a_word_or_a_list() {
+        let text = |order: &LaunchOrder| serde_json::to_string(order).unwrap();
+        let of_table = LaunchOrder::Arms(vec![2, 0, 1]);
+        assert_eq!(text(&LaunchOrder::CandidateFirst), "\"candidate_first\"");
+        assert_eq!(text(&of_table), "[2,0,1]");
+        for order in [LaunchOrder::BaselineFirst, of_table] {
+            let again: LaunchOrder = serde_json::from_str(&text(&order)).unwrap();
+            assert_eq!(again, order);
+            assert_eq!(order.arms().len(), order.members());
+        }
+        assert!(serde_json::from_str::<LaunchOrder>("\"candidate_last\"").is_err());
+    }
 
     #[test]
     fn seeds_are_text_in_evidence() {

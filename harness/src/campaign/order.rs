@@ -28,7 +28,7 @@ pub fn pairs(campaign: &Campaign, seed: u64) -> Vec<PlannedPair> {
                 pair: index(pairs.len()),
                 case: u32::try_from(case).expect("cases are few"),
                 round,
-                order: launches.order[round as usize],
+                order: launches.order[round as usize].clone(),
                 gap_ns: launches.gap_ns(),
                 padding: launches.padding(),
             });
@@ -143,8 +143,8 @@ mod tests {
         let planned = pairs(&campaign, 3);
         let first = replacement(&campaign, 3, &planned[4], 12, 0);
         assert_eq!(
-            (first.pair, first.case, first.round, first.order),
-            (12, planned[4].case, planned[4].round, planned[4].order)
+            (first.pair, first.case, first.round, &first.order),
+            (12, planned[4].case, planned[4].round, &planned[4].order)
         );
         let second = replacement(&campaign, 3, &planned[4], 13, 1);
         assert_ne!(first.padding, second.padding);

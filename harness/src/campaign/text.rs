@@ -2,7 +2,7 @@
 
 use wiretrial_contract::control::TopologyKind;
 use wiretrial_contract::plan::{
-    Arrangement, Campaign, LaunchOrder, PassProgram, ReceiverSpec, Traffic, Work, Workload,
+    Arrangement, Campaign, PassProgram, ReceiverSpec, Traffic, Work, Workload,
 };
 use wiretrial_contract::program::ProgramSpec;
 use wiretrial_contract::units::Nanos;
@@ -165,10 +165,8 @@ pub fn full(campaign: &Campaign, seed: u64) -> String {
         "pair", "case", "round", "first", "gap", "padding"
     );
     for pair in order::pairs(campaign, seed) {
-        let first = match pair.order {
-            LaunchOrder::BaselineFirst => "baseline",
-            LaunchOrder::CandidateFirst => "candidate",
-        };
+        let first = pair.order.arms().swap_remove(0);
+        let first = &campaign.arms[first].name;
         text += &format!(
             "  {:>4}  {:<width$}  {:>5}  {first:<9}  {:>5}  {:>6}B\n",
             pair.pair,

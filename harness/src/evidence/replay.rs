@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Arrangement, Live, Passes, Plan, PlannedPair, Work};
 use wiretrial_contract::record::{Guard, GuardName, Outcome, Phase, TrialRecord};
-use wiretrial_contract::report::GroupTally;
 
 use crate::campaign::slices;
 use crate::trial::guards::{
     DesignView, Said, all_passed, check as check_guards, clock_of, pair_offered,
 };
 use crate::trial::next::{Next, next};
+use crate::trial::pairs::offered_of_all;
 use crate::trial::passes::drawn;
 
 /// Checks all rows in their order.
@@ -26,7 +26,10 @@ pub fn check(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
     while let Some(first) = rows.get(at) {
         let end = rows[at..].iter().position(|row| row.pair != first.pair);
         let end = end.map_or(rows.len(), |length| at + length);
-        let Next::Run { planned, replaces } = next(plan, &rows[..at]) else {
+        let Next::Run {
+            planned, replaces, ..
+        } = next(plan, &rows[..at])
+        else {
             return Err(wrong(first, "the campaign was over before it"));
         };
         pair(plan, &planned, replaces, &rows[at..end])?;
@@ -55,11 +58,11 @@ fn pair(
     rows: &[TrialRecord],
 ) -> Result<(), Failure> {
     let case = &plan.campaign.cases[planned.case as usize];
-    let arms = planned
-        .order
-        .arms()
-        .map(|arm| plan.campaign.arms[arm].name.as_str());
-    for (row, arm) in rows.iter().zip(arms) {
+    let arms = planned.order.arms();
+    let names = arms
+        .iter()
+        .map(|arm| plan.campaign.arms[*arm].name.as_str());
+    for (row, arm) in rows.iter().zip(names) {
         let as_planned = row.pair == planned.pair
             && row.case == case.name
             && row.order == planned.order
@@ -79,38 +82,48 @@ fn pair(
             return Err(wrong(row, &format!("its case has {intended_pps:?} pps")));
         }
     }
-    match rows.get(arms.len()) {
-        Some(row) => Err(wrong(row, "its pair has both members already")),
-        None => Ok(()),
+    if let Some(row) = rows.get(arms.len()) {
+        return Err(wrong(row, "its pair has all its members already"));
+    }
+    let sequential = plan.campaign.design.arrangement == Arrangement::Sequential;
+    let void = rows.iter().position(|row| row.outcome != Outcome::Ok);
+    match void.and_then(|at| rows.get(at + 1)) {
+        Some(row) if sequential => Err(wrong(row, "its pair was void before it")),
+        _ => Ok(()),
     }
 }
 
 /// The members of an interleaved pair share generator and host.
 fn together(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
-    let [one, other] = rows else { return Ok(()) };
-    let interleaved = plan.campaign.design.arrangement == Arrangement::Interleaved;
-    if interleaved && (one.generator != other.generator || one.host != other.host) {
-        return Err(wrong(
+    if plan.campaign.design.arrangement != Arrangement::Interleaved {
+        return Ok(());
+    }
+    let other = rows
+        .iter()
+        .find(|row| row.generator != rows[0].generator || row.host != rows[0].host);
+    other.map_or(Ok(()), |other| {
+        Err(wrong(
             other,
             "the generator or host it shares with its pair says otherwise",
-        ));
-    }
-    Ok(())
+        ))
+    })
 }
 
-/// The guard on how far the members' loads lie apart, which stands last in both rows: there where
-/// the generator sets the rate, and both sent.
+/// The guard on how far the members' loads lie apart, there where the generator sets the rate, and
+/// all sent. It stands last in the rows that were written together with the last one: all of an
+/// interleaved pair's.
 fn apart(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
-    let offered = |row: &TrialRecord| row.tally().and_then(GroupTally::offered_pps);
-    let again = match rows {
-        [one, other] if !plan.campaign.topology.coupled() => {
-            pair_offered(&plan.rule, offered(one), offered(other))
-        }
-        _ => None,
+    let all: Vec<&TrialRecord> = rows.iter().collect();
+    let again = offered_of_all(&all)
+        .filter(|_| !plan.campaign.topology.coupled())
+        .and_then(|all| pair_offered(&plan.rule, &all));
+    let written_last = match plan.campaign.design.arrangement {
+        Arrangement::Interleaved => 0,
+        Arrangement::Sequential => rows.len().saturating_sub(1),
     };
-    for row in rows {
-        let said: Vec<&Guard> = row.guards.iter().filter(|g| of_pair(g)).collect();
-        if said != again.iter().collect::<Vec<_>>() {
+    for (at, row) in rows.iter().enumerate() {
+        let again = again.iter().filter(|_| at >= written_last);
+        if !row.guards.iter().filter(|g| of_pair(g)).eq(again) {
             return Err(wrong(row, "its pair's guard is not what the counts give"));
         }
     }
@@ -193,6 +206,7 @@ fn passes_ran(
         return Err(wrong(row, "it ran to its end without passes or host"));
     };
     let drawn = drawn(
+        plan.campaign.arms.len(),
         work.passes,
         work.input.is_some(),
         plan.seed.0,
@@ -298,6 +312,7 @@ mod tests {
     use wiretrial_contract::control::TrialIdentity;
     use wiretrial_contract::control::{GroupName, Ready, ReceiverReady};
     use wiretrial_contract::record::{Delivery, HostWindow};
+    use wiretrial_contract::report::GroupTally;
     use wiretrial_contract::report::PassReport;
 
     fn sealed() -> Plan {
@@ -345,12 +360,12 @@ mod tests {
             said,
             Vec::new(),
         ));
-        let offered = generator.groups[0].offered_pps();
-        guards.extend(pair_offered(&plan.rule, offered, offered).filter(|_| !coupled));
+        let offered = [generator.groups[0].offered_pps().unwrap(); 2];
+        guards.extend(pair_offered(&plan.rule, &offered).filter(|_| !coupled));
         let pairs = plan.pairs.iter().flat_map(|planned| {
-            planned.order.arms().map(|arm| TrialRecord {
+            planned.order.arms().into_iter().map(|arm| TrialRecord {
                 arm: plan.campaign.arms[arm].name.clone(),
-                order: planned.order,
+                order: planned.order.clone(),
                 guards: guards.clone(),
                 generator: Some(generator.clone()),
                 ready: Some(Ready::Receiver(ready.clone())),
@@ -428,7 +443,7 @@ mod tests {
             rows.extend(copy);
         });
         assert!(copied.contains("over before it"), "{copied}");
-        assert!(refused(|rows| rows.insert(2, rows[1].clone())).contains("both members"));
+        assert!(refused(|rows| rows.insert(2, rows[1].clone())).contains("all its members"));
     }
 
     #[test]
@@ -443,13 +458,13 @@ mod tests {
         };
         let guards = check_guards(&DesignView::of_passes(&plan.rule, Vec::new(), &host));
         let rows = numbered(plan.pairs.iter().flat_map(|planned| {
-            planned.order.arms().map(|arm| {
-                let passes = drawn(2, true, plan.seed.0, "mix", planned.pair)
+            planned.order.arms().into_iter().map(|arm| {
+                let passes = drawn(2, 2, true, plan.seed.0, "mix", planned.pair)
                     .into_iter()
                     .filter(|(of, _)| *of == arm)
                     .map(|(_, input)| samples::pass(input, 30_000_000, 22_000_000));
                 TrialRecord {
-                    order: planned.order,
+                    order: planned.order.clone(),
                     guards: guards.clone(),
                     generator: None,
                     host: Some(host.clone()),

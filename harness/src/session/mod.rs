@@ -1,6 +1,7 @@
 //! One session of running a campaign: the host is open, the executables are kept, the plan is
 //! sealed. A resumed campaign has several.
 
+mod cut;
 pub(crate) mod inputs;
 
 use std::collections::BTreeMap;
@@ -189,7 +190,7 @@ impl Session {
         let folder = Folder::open(&folder::resolved(path))?;
         let (plan, plan_sha256) = folder.plan()?;
         sealing::check(&plan)?;
-        let resumed = Rows::resume(folder.path(), &plan_sha256)?;
+        let mut resumed = Rows::resume(folder.path(), &plan_sha256)?;
         replay::check(&plan, &resumed.records)?;
         let mut environment = Environment::read(&folder)?;
         let options = &Options {
@@ -230,7 +231,19 @@ impl Session {
         if let Some(bytes) = &resumed.torn {
             folder.write(&format!("{RAW}/torn-{}", environment.sessions.len()), bytes)?;
         }
+        let boot = opened.boot();
+        let now = cut::Now {
+            sessions: &environment.sessions,
+            boot: boot.as_deref(),
+            realtime_ns: clock::realtime_ns(),
+        };
+        let voiding = cut::voiding(&plan, &resumed.records, now);
         opened.note_session(&folder, &mut environment, resumed.rows.count(), torn)?;
+        if let Some(row) = voiding {
+            let mut row = [row];
+            resumed.rows.append(&mut row)?;
+            resumed.records.extend(row);
+        }
         let gone_ns = resumed
             .records
             .iter()
@@ -452,6 +465,12 @@ impl Opened {
             .sink(campaign.topology.target(campaign.arms.len()))
     }
 
+    /// SHA-256 of the boot id.
+    fn boot(&self) -> Option<String> {
+        let id = self.host.facts().boot_id.as_ref();
+        id.map(|id| sha256(id.as_bytes()))
+    }
+
     fn note_session(
         &self,
         folder: &Folder,
@@ -460,7 +479,7 @@ impl Opened {
         torn_bytes: Option<u64>,
     ) -> Result<(), Failure> {
         let mut facts = self.host.facts().clone();
-        let boot = facts.boot_id.as_ref().map(|id| sha256(id.as_bytes()));
+        let boot = self.boot();
         environment::keep_private(folder, &mut facts)?;
         environment.sessions.push(environment::Session {
             began: clock::rfc3339(clock::realtime_ns()),

@@ -1,8 +1,9 @@
 //! The steps of a pair, in their one order: quiet, launch, prepare, probe, arm, send, drain, report.
 //!
-//! Interleaved, both members are alive and one generator alternates between their ports and the
-//! control port; sequential, the members run one after the other, each beside the control port. A
-//! step that fails ends the run and is written into the rows: nothing that was started is forgotten.
+//! Interleaved, all members are alive and one generator alternates between their ports and the
+//! control port; sequential, the members run one after the other, each beside the control port and
+//! with a row on disk before the next is launched. A step that fails ends the run and is written into
+//! the rows: nothing that was started is forgotten.
 
 use std::time::Duration;
 
@@ -12,13 +13,11 @@ use wiretrial_contract::control::{
 };
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Measured, Traffic};
-use wiretrial_contract::record::{Delivery, Outcome, Step, TrialRecord};
-use wiretrial_contract::report::GroupTally;
+use wiretrial_contract::record::{Delivery, Step};
 use wiretrial_contract::stamp::Form;
 use wiretrial_contract::units::FrameSize;
 
 use super::count;
-use super::guards;
 use super::member::{Broken, Member, Shared};
 use super::pair::PairRun;
 use super::setting::{Job, Setting};
@@ -41,44 +40,9 @@ const CHILD_SLACK_NS: u64 = 60_000_000_000;
 /// 32768), so that no other socket gets one by chance.
 const SOURCE_PORTS: std::ops::Range<u32> = 10_000..32_000;
 
-/// Runs one live pair.
-pub(super) fn pair(host: &mut dyn Host, setting: &Setting<'_>, job: &Job<'_>) -> PairRun {
-    let arms = job.planned.order.arms();
-    let mut run = if setting.interleaved() {
-        members(host, setting, job, &arms)
-    } else {
-        let mut run = members(host, setting, job, &arms[..1]);
-        if run.stopped.is_none() {
-            let second = members(host, setting, job, &arms[1..]);
-            run.rows.extend(second.rows);
-            run.stopped = second.stopped;
-        }
-        run
-    };
-    if !setting.coupled() {
-        guard_pair(setting, &mut run.rows);
-    }
-    run
-}
-
-/// Adds the guard on both members' offered loads.
-fn guard_pair(setting: &Setting<'_>, rows: &mut [TrialRecord]) {
-    let offered = |row: &TrialRecord| row.tally().and_then(GroupTally::offered_pps);
-    let [one, other] = rows else { return };
-    let Some(guard) = guards::pair_offered(setting.rule, offered(one), offered(other)) else {
-        return;
-    };
-    for row in rows {
-        if !guard.passed && row.outcome == Outcome::Ok {
-            row.outcome = Outcome::Voided;
-        }
-        row.guards.push(guard.clone());
-    }
-}
-
-/// Runs the members of `arms` together.
-fn members(host: &mut dyn Host, setting: &Setting<'_>, job: &Job<'_>, arms: &[usize]) -> PairRun {
-    let mut run = Run::new(setting, job, arms);
+/// Runs the members of the job's arms together.
+pub(super) fn members(host: &mut dyn Host, setting: &Setting<'_>, job: &Job<'_>) -> PairRun {
+    let mut run = Run::new(setting, job);
     let broken = run.steps(host).err().map(|failure| run.broken(failure));
     run.shared.ended_ns = host.now_ns();
     let stopped = broken
@@ -108,8 +72,9 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(setting: &'a Setting<'a>, job: &'a Job<'a>, arms: &[usize]) -> Self {
-        let members: Vec<Member> = arms
+    fn new(setting: &'a Setting<'a>, job: &'a Job<'a>) -> Self {
+        let members: Vec<Member> = job
+            .arms
             .iter()
             .map(|arm| Member::new(*arm, identity(setting, job, *arm)))
             .collect();
@@ -494,12 +459,18 @@ fn source_ports(setting: &Setting<'_>, job: &Job<'_>, arm: usize, flows: u16) ->
 
 /// Identity of the datagrams of `arm`; the control port counts as the arm after the last.
 pub(super) fn identity(setting: &Setting<'_>, job: &Job<'_>, arm: usize) -> TrialIdentity {
-    let trial = job.planned.pair * (setting.campaign.arms.len() as u64 + 1) + arm as u64;
+    let trial = trial_number(setting.campaign.arms.len(), job.planned.pair, arm);
     TrialIdentity {
         run_id: setting.run_id,
-        trial: u32::try_from(trial).expect("campaigns have fewer trials"),
-        nonce: nonce(setting.run_id, trial),
+        trial,
+        nonce: nonce(setting.run_id, trial.into()),
     }
+}
+
+/// Number of a trial in a campaign of `arms` arms: the control port counts as one more.
+pub(crate) fn trial_number(arms: usize, pair: u64, arm: usize) -> u32 {
+    let trial = pair * (arms as u64 + 1) + arm as u64;
+    u32::try_from(trial).expect("campaigns have fewer trials")
 }
 
 /// Random per trial as the run id is random per session: the high half of a SplitMix64 draw.

@@ -141,11 +141,13 @@ pub fn check(view: &DesignView<'_>) -> Vec<Guard> {
         .collect()
 }
 
-/// The guard on both members of a pair; `None` when a load is unknown. It does not apply where the
-/// sender does the receive work.
+/// The guard on the offered loads of a pair's members, packets per second; `None` without any. It does
+/// not apply where the sender does the receive work.
 #[must_use]
-pub fn pair_offered(rule: &Rule, one: Option<f64>, other: Option<f64>) -> Option<Guard> {
-    let difference = relative_difference(one?, other?);
+pub fn pair_offered(rule: &Rule, offered: &[f64]) -> Option<Guard> {
+    let least = offered.iter().copied().min_by(f64::total_cmp)?;
+    let most = offered.iter().copied().max_by(f64::total_cmp)?;
+    let difference = relative_difference(least, most);
     Some(Guard {
         name: GuardName::PairOffered,
         passed: difference <= rule.pair_offered,
@@ -324,10 +326,14 @@ mod tests {
 
     #[test]
     fn the_members_of_a_pair_stay_within_half_a_percent() {
-        let passed = |other| pair_offered(&samples::rule(), Some(20_000.0), other);
-        assert!(passed(Some(20_010.0)).unwrap().passed);
-        assert!(!passed(Some(20_200.0)).unwrap().passed);
-        assert_eq!(passed(None), None);
+        let passed = |others: &[f64]| {
+            let all = [&[20_000.0], others].concat();
+            pair_offered(&samples::rule(), &all).unwrap().passed
+        };
+        assert!(passed(&[20_010.0]));
+        assert!(!passed(&[20_200.0]));
+        assert!(!passed(&[20_060.0, 19_950.0]), "the farthest two decide");
+        assert_eq!(pair_offered(&samples::rule(), &[]), None);
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Member {
             arm: setting.campaign.arms[self.arm].name.clone(),
             pair: job.planned.pair,
             replaces: job.replaces,
-            order: job.planned.order,
+            order: job.planned.order.clone(),
             identity: self.identity,
             outcome: outcome(broken, &guards),
             started_ns: since(self.started_ns),

@@ -1,7 +1,7 @@
 //! One pair of trials: its steps, where its datagrams went, and whether it counts.
 
 pub mod backlog;
-mod conduct;
+pub(crate) mod conduct;
 pub mod count;
 mod drops;
 pub mod guards;

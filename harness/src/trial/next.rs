@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use wiretrial_contract::plan::{Plan, PlannedPair};
+use wiretrial_contract::plan::{Arrangement, Plan, PlannedPair};
 use wiretrial_contract::record::TrialRecord;
 
-use super::pairs::{by_pair, counts, interrupted};
+use super::pairs::{all_there, by_pair, clean, counts, interrupted};
+use super::setting::together;
 use crate::campaign::order;
 
 /// What to do next.
@@ -18,6 +19,9 @@ pub enum Next {
         planned: PlannedPair,
         /// The voided pair it replaces.
         replaces: Option<u64>,
+        /// The arms whose members run now, in launch order: all of them, or where one runs after the
+        /// other the next.
+        arms: Vec<usize>,
     },
     /// Every planned pair counts, or one that replaces it does.
     Finished,
@@ -34,7 +38,8 @@ pub enum Next {
 ///
 /// Planned pairs run in their order; a voided pair is replaced at the end, with its own launch
 /// order, as long as its case has replacements left. Pairs voided by a signal are replaced without
-/// counting against that. A case out of replacements ends the campaign.
+/// counting against that. A case out of replacements ends the campaign. Where members run one after
+/// the other, a pair whose first ones ran goes on with the next.
 ///
 /// # Panics
 ///
@@ -42,6 +47,13 @@ pub enum Next {
 #[must_use]
 pub fn next(plan: &Plan, rows: &[TrialRecord]) -> Next {
     let pairs = by_pair(rows);
+    if let Some((planned, rows)) = begun(plan, &pairs) {
+        return Next::Run {
+            replaces: rows[0].replaces,
+            arms: together(&plan.campaign, &planned).swap_remove(rows.len()),
+            planned,
+        };
+    }
     let mut voided: BTreeMap<u32, u32> = BTreeMap::new();
     for (origin, rows) in void(plan, &pairs) {
         if interrupted(rows) {
@@ -64,6 +76,7 @@ pub fn next(plan: &Plan, rows: &[TrialRecord]) -> Next {
         return Next::Run {
             planned: planned.clone(),
             replaces: None,
+            arms: together(&plan.campaign, planned).swap_remove(0),
         };
     }
     let replaced: Vec<u64> = rows.iter().filter_map(|row| row.replaces).collect();
@@ -73,16 +86,48 @@ pub fn next(plan: &Plan, rows: &[TrialRecord]) -> Next {
     };
     let last = pairs.keys().next_back().map_or(0, |last| last + 1);
     let number = last.max(plan.pairs.len() as u64);
-    let case = &plan.campaign.cases[origin.case as usize].name;
-    let earlier = pairs
-        .values()
-        .filter(|rows| rows[0].replaces.is_some() && rows[0].case == *case)
-        .count();
-    let earlier = u32::try_from(earlier).expect("fewer pairs");
+    let planned = replacement(plan, &pairs, origin, number);
     Next::Run {
-        planned: order::replacement(&plan.campaign, plan.seed.0, origin, number, earlier),
+        arms: together(&plan.campaign, &planned).swap_remove(0),
+        planned,
         replaces: Some(void[0].pair),
     }
+}
+
+/// The pair numbered `number` that stands in for one of the plan.
+fn replacement(
+    plan: &Plan,
+    pairs: &BTreeMap<u64, Vec<&TrialRecord>>,
+    origin: &PlannedPair,
+    number: u64,
+) -> PlannedPair {
+    let case = &plan.campaign.cases[origin.case as usize].name;
+    let earlier = pairs
+        .range(..number)
+        .filter(|(_, rows)| rows[0].replaces.is_some() && rows[0].case == *case)
+        .count();
+    let earlier = u32::try_from(earlier).expect("fewer pairs");
+    order::replacement(&plan.campaign, plan.seed.0, origin, number, earlier)
+}
+
+/// The last pair, if its members run one after the other, nothing is wrong with those that ran, and
+/// one has not.
+fn begun<'a>(
+    plan: &Plan,
+    pairs: &'a BTreeMap<u64, Vec<&'a TrialRecord>>,
+) -> Option<(PlannedPair, &'a [&'a TrialRecord])> {
+    let (number, rows) = pairs.last_key_value()?;
+    let sequential = plan.campaign.design.arrangement == Arrangement::Sequential;
+    if !sequential || all_there(rows) || !clean(rows) {
+        return None;
+    }
+    let origin = origin(plan, pairs, *number)?;
+    let planned = if origin.pair == *number {
+        origin.clone()
+    } else {
+        replacement(plan, pairs, origin, *number)
+    };
+    Some((planned, rows))
 }
 
 /// Pairs that do not count, each with the pair of the plan that it is or stands in for.
@@ -150,11 +195,13 @@ mod tests {
             let Next::Run {
                 planned: got,
                 replaces,
+                arms,
             } = next(&plan, &all)
             else {
                 panic!()
             };
             assert_eq!((got.pair, replaces), (planned.pair, None));
+            assert_eq!(arms, planned.order.arms());
             all.extend(rows(planned.pair, None, &Outcome::Ok));
         }
         assert_eq!(next(&plan, &all), Next::Finished);
@@ -165,7 +212,10 @@ mod tests {
         let plan = samples::plan();
         let mut all = done(&plan);
         void_at(&mut all, 1);
-        let Next::Run { planned, replaces } = next(&plan, &all) else {
+        let Next::Run {
+            planned, replaces, ..
+        } = next(&plan, &all)
+        else {
             panic!()
         };
         assert_eq!(planned.pair, plan.pairs.len() as u64);
@@ -182,13 +232,47 @@ mod tests {
         void_at(&mut all, 0);
         let first = plan.pairs.len() as u64;
         all.extend(rows(first, Some(0), &Outcome::Voided));
-        let Next::Run { planned, replaces } = next(&plan, &all) else {
+        let Next::Run {
+            planned, replaces, ..
+        } = next(&plan, &all)
+        else {
             panic!()
         };
         assert_eq!((planned.pair, replaces), (first + 1, Some(first)));
         assert_eq!(planned.order, plan.pairs[0].order);
         all.extend(rows(first + 1, Some(first), &Outcome::Voided));
         assert_eq!(next(&plan, &all), Next::Exhausted { case: 0, voided: 3 });
+    }
+
+    #[test]
+    fn one_after_the_other_every_member_is_a_step_of_its_own() {
+        let mut plan = samples::plan();
+        plan.campaign.design.arrangement = Arrangement::Sequential;
+        let step = |all: &[TrialRecord]| match next(&plan, all) {
+            Next::Run {
+                planned,
+                replaces,
+                arms,
+            } => (planned.pair, replaces, arms),
+            other => panic!("{other:?}"),
+        };
+        let row = |pair, replaces, outcome| rows(pair, replaces, &outcome)[0].clone();
+        let [first, second] = plan.pairs[0].order.arms()[..] else {
+            panic!()
+        };
+        let mut all = Vec::new();
+        assert_eq!(step(&all), (0, None, vec![first]));
+        all.push(row(0, None, Outcome::Ok));
+        assert_eq!(step(&all), (0, None, vec![second]));
+        // A first member that does not count leaves nothing to compare a second one with.
+        all[0].outcome = Outcome::Voided;
+        assert_eq!(step(&all).0, 1);
+        all.extend(done(&plan).into_iter().filter(|row| row.pair > 0));
+        let last = plan.pairs.len() as u64;
+        assert_eq!(step(&all), (last, Some(0), vec![first]));
+        let before = step(&all);
+        all.push(row(last, Some(0), Outcome::Ok));
+        assert_eq!(step(&all), (before.0, before.1, vec![second]));
     }
 
     #[test]

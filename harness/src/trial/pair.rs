@@ -2,13 +2,16 @@
 
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Work;
-use wiretrial_contract::record::TrialRecord;
+use wiretrial_contract::record::{Outcome, TrialRecord};
 
+use super::guards::pair_offered;
+use super::pairs::offered_of_all;
 use super::setting::{Job, Setting};
 use super::{conduct, passes};
 use crate::host::Host;
 
-/// What running a pair gave: rows in launch order, and the signal that ended it early, if one came.
+/// What running members of a pair gave: rows in launch order, and the signal that ended it early, if
+/// one came.
 #[derive(Debug)]
 pub struct PairRun {
     /// One row a member that was started.
@@ -17,10 +20,34 @@ pub struct PairRun {
     pub stopped: Option<Failure>,
 }
 
-/// Runs one pair.
-pub fn run(host: &mut dyn Host, setting: &Setting<'_>, job: &Job<'_>) -> PairRun {
-    match &setting.case(job).work {
-        Work::Live(_) => conduct::pair(host, setting, job),
+/// Runs the members of a pair that `job` names; `earlier` are the rows of those that ran before them.
+pub fn run(
+    host: &mut dyn Host,
+    setting: &Setting<'_>,
+    job: &Job<'_>,
+    earlier: &[TrialRecord],
+) -> PairRun {
+    let mut run = match &setting.case(job).work {
+        Work::Live(_) => conduct::members(host, setting, job),
         Work::Passes(work) => passes::pair(host, setting, job, work),
+    };
+    if !setting.coupled() {
+        guard(setting, earlier, &mut run.rows);
+    }
+    run
+}
+
+/// Adds the guard on how far the members' loads lie apart, once all of them have run, to the rows
+/// that are not written yet.
+fn guard(setting: &Setting<'_>, earlier: &[TrialRecord], rows: &mut [TrialRecord]) {
+    let all: Vec<&TrialRecord> = earlier.iter().chain(rows.iter()).collect();
+    let Some(guard) = offered_of_all(&all).and_then(|all| pair_offered(setting.rule, &all)) else {
+        return;
+    };
+    for row in rows {
+        if !guard.passed && row.outcome == Outcome::Ok {
+            row.outcome = Outcome::Voided;
+        }
+        row.guards.push(guard.clone());
     }
 }

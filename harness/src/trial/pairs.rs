@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use wiretrial_contract::record::{GuardName, Outcome, TrialRecord};
+use wiretrial_contract::report::GroupTally;
 
 /// Rows by pair, in the order of their numbers.
 #[must_use]
@@ -16,13 +17,36 @@ pub fn by_pair<'a>(
     pairs
 }
 
-/// Whether a pair counts: both members ran and passed every guard.
+/// Whether a pair counts: every member ran and passed every guard.
 #[must_use]
 pub fn counts(rows: &[&TrialRecord]) -> bool {
-    rows.len() == 2 && rows.iter().all(|row| row.outcome == Outcome::Ok)
+    all_there(rows) && clean(rows)
 }
 
-/// Whether a signal ended a pair: no member failed, and one was cut short or never began.
+/// Whether every member of a pair has a row.
+#[must_use]
+pub fn all_there(rows: &[&TrialRecord]) -> bool {
+    rows.first()
+        .is_some_and(|row| rows.len() == row.order.members())
+}
+
+/// Whether every row there is ran to its end and passed every guard.
+#[must_use]
+pub fn clean(rows: &[&TrialRecord]) -> bool {
+    rows.iter().all(|row| row.outcome == Outcome::Ok)
+}
+
+/// The offered load of every member of a pair, packets per second. `None` until all of them have run
+/// to their end, and where nothing is sent.
+#[must_use]
+pub fn offered_of_all(rows: &[&TrialRecord]) -> Option<Vec<f64>> {
+    let offered = |row: &&TrialRecord| row.tally().and_then(GroupTally::offered_pps);
+    let all: Option<Vec<f64>> = rows.iter().map(offered).collect();
+    all.filter(|_| all_there(rows))
+}
+
+/// Whether a signal ended a pair: no member failed, and one was cut short, or never began although
+/// nothing was wrong with those before it.
 #[must_use]
 pub fn interrupted(rows: &[&TrialRecord]) -> bool {
     let failed = rows
@@ -33,5 +57,5 @@ pub fn interrupted(rows: &[&TrialRecord]) -> bool {
             .iter()
             .any(|g| g.name == GuardName::Interrupted && !g.passed)
     };
-    !failed && (rows.len() < 2 || rows.iter().any(|row| cut(row)))
+    !failed && ((!all_there(rows) && clean(rows)) || rows.iter().any(|row| cut(row)))
 }

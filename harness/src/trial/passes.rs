@@ -40,7 +40,7 @@ pub(super) fn pair(
         setting,
         job,
         work,
-        members: job.planned.order.arms().map(Member::new).into(),
+        members: job.arms.iter().copied().map(Member::new).collect(),
         window: None,
         step: Step::Quiet,
         speaking_to: None,
@@ -66,10 +66,11 @@ pub(super) fn pair(
     PairRun { rows, stopped }
 }
 
-/// The passes of a pair in the order in which they run: in each block every arm reads the whole
-/// input and the short one once, in drawn order.
+/// The passes of a pair in the order in which they run: in each block every one of `arms` arms reads
+/// the whole input and the short one once, in drawn order.
 #[must_use]
 pub fn drawn(
+    arms: usize,
     passes: u32,
     short: bool,
     seed: u64,
@@ -80,7 +81,7 @@ pub fn drawn(
     let mut stream = Stream::new(seeds.at(pair));
     let mut all = Vec::new();
     for _ in 0..passes {
-        let mut block: Vec<(usize, PassInput)> = (0..2)
+        let mut block: Vec<(usize, PassInput)> = (0..arms)
             .flat_map(|arm| {
                 let inputs = [PassInput::Whole, PassInput::Short];
                 inputs.map(|input| (arm, input))
@@ -196,6 +197,7 @@ impl Run<'_> {
         self.step = Step::Pass;
         let case = self.setting.case(self.job);
         let order = drawn(
+            self.setting.campaign.arms.len(),
             self.work.passes,
             self.work.input.is_some(),
             self.setting.seed,
@@ -231,7 +233,7 @@ impl Run<'_> {
         let files = files.and_then(Option::as_ref);
         let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
         let input = self.work.input.as_ref();
-        let runs = u64::from(self.work.passes) * 4;
+        let runs = u64::from(self.work.passes) * 2 * self.members.len() as u64;
         Ok(PassesPrepare {
             passes,
             file: files.map(|files| text(&files.whole)),
@@ -260,7 +262,7 @@ impl Run<'_> {
             arm: setting.campaign.arms[member.arm].name.clone(),
             pair: self.job.planned.pair,
             replaces: self.job.replaces,
-            order: self.job.planned.order,
+            order: self.job.planned.order.clone(),
             identity: identity(setting, self.job, member.arm),
             outcome: outcome(broken, &guards),
             started_ns: since(member.started_ns),
@@ -328,7 +330,7 @@ mod tests {
 
     #[test]
     fn every_block_has_each_input_of_each_arm_once_in_drawn_order() {
-        let order = drawn(50, true, 1, "case", 3);
+        let order = drawn(2, 50, true, 1, "case", 3);
         assert_eq!(order.len(), 200);
         for block in order.chunks(4) {
             let mut counts = BTreeMap::new();
@@ -347,13 +349,13 @@ mod tests {
             .map(|block| (block[0].0, block[0].1 == PassInput::Short))
             .collect();
         assert_eq!(firsts.len(), 4, "every pass comes first some time");
-        assert_eq!(order, drawn(50, true, 1, "case", 3));
-        assert_ne!(order, drawn(50, true, 1, "case", 4));
+        assert_eq!(order, drawn(2, 50, true, 1, "case", 3));
+        assert_ne!(order, drawn(2, 50, true, 1, "case", 4));
     }
 
     #[test]
     fn command_lines_have_no_short_input() {
-        let order = drawn(5, false, 1, "case", 0);
+        let order = drawn(2, 5, false, 1, "case", 0);
         assert_eq!(order.len(), 10);
         assert!(order.iter().all(|(_, input)| *input == PassInput::Whole));
     }

@@ -87,9 +87,28 @@ pub struct Job<'a> {
     pub phase: Phase,
     /// The voided pair it replaces.
     pub replaces: Option<u64>,
+    /// The arms whose members run now, in launch order: all of them at once, or where one runs after
+    /// the other the next one.
+    pub arms: &'a [usize],
+}
+
+/// The arms of a pair or round in launch order, those together that run at the same time.
+#[must_use]
+pub fn together(campaign: &Campaign, planned: &PlannedPair) -> Vec<Vec<usize>> {
+    let arms = planned.order.arms();
+    match campaign.design.arrangement {
+        Arrangement::Interleaved => vec![arms],
+        Arrangement::Sequential => arms.into_iter().map(|arm| vec![arm]).collect(),
+    }
 }
 
 impl Setting<'_> {
+    /// As [`together`].
+    #[must_use]
+    pub fn together(&self, planned: &PlannedPair) -> Vec<Vec<usize>> {
+        together(self.campaign, planned)
+    }
+
     pub(super) fn case(&self, job: &Job<'_>) -> &Case {
         &self.campaign.cases[job.planned.case as usize]
     }

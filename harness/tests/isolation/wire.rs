@@ -239,8 +239,9 @@ pub(crate) fn act_pairs() -> Result<(), Failure> {
             planned: planned.unwrap(),
             phase: Phase::Confirm,
             replaces: None,
+            arms: &planned.unwrap().order.arms(),
         };
-        for row in pair::run(&mut host, &setting, &job).rows {
+        for row in pair::run(&mut host, &setting, &job, &[]).rows {
             rows += &serde_json::to_string(&row).unwrap();
             rows.push('\n');
         }
