@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use wiretrial_contract::clock;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::Campaign;
+use wiretrial_contract::plan::{Campaign, Kind};
 
 use crate::cache;
 use crate::campaign::file::Resolved;
@@ -148,6 +148,12 @@ fn resolved(ask: &Ask<'_>, pair: &Pair) -> Result<Resolved, Failure> {
     }
     let source = source(ask, pair)?;
     let resolved = source.resolve(&overrides)?;
+    if resolved.campaign.kind != Kind::Paired {
+        return Err(Failure::usage(format!(
+            "kind is {}; compare has two sides, so its campaign is a paired one",
+            resolved.campaign.kind.name()
+        )));
+    }
     if resolved.campaign.design.margin.is_some() {
         return Ok(resolved);
     }

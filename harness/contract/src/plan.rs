@@ -62,6 +62,19 @@ impl Campaign {
         }
     }
 
+    /// Index of the arm that the others are compared with: the first of a paired campaign, the one that
+    /// a table names.
+    #[must_use]
+    pub fn reference(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Paired => Some(0),
+            Kind::Table => {
+                let name = self.design.reference.as_ref()?;
+                self.arms.iter().position(|arm| arm.name == *name)
+            }
+        }
+    }
+
     /// The metrics that its trials have, the default primary first.
     #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
@@ -128,6 +141,19 @@ impl Workload {
 pub enum Kind {
     /// Two arms, a verdict per case.
     Paired,
+    /// Any number of arms; where one of them is the reference, each of the others beside it.
+    Table,
+}
+
+impl Kind {
+    /// Its name in campaign files and evidence.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paired => "paired",
+            Self::Table => "table",
+        }
+    }
 }
 
 /// How the answer is reached.
@@ -143,6 +169,9 @@ pub struct Design {
     pub arrangement: Arrangement,
     /// Both arms are the same on purpose, to measure the floor.
     pub aa: bool,
+    /// The arm of a table that the others are compared with, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// Voided pairs replaced per case, at most.
     pub replacements: u32,
     /// Rest between pairs, ns.
@@ -256,7 +285,7 @@ pub struct Topology {
     pub receive_cpu: ReceiveCpu,
     /// IP version.
     pub family: Family,
-    /// First of three UDP ports: two arms and the control port.
+    /// First of the UDP ports in a row: one an arm, and the control port.
     pub port: u16,
 }
 
@@ -271,6 +300,12 @@ impl Topology {
     #[must_use]
     pub const fn coupled(&self) -> bool {
         matches!(self.receive_cpu, ReceiveCpu::Sender)
+    }
+
+    /// The ports of a campaign of so many arms: one an arm, and the control port.
+    #[must_use]
+    pub const fn ports(arms: usize) -> usize {
+        arms + 1
     }
 
     /// Where the datagrams of arm `index` go; the control port counts as the arm after the last.
@@ -293,7 +328,7 @@ impl Topology {
 /// One of the things compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArmSpec {
-    /// `baseline` or `candidate`.
+    /// Its name, `[a-z0-9._-]+`: `baseline` or `candidate` in a paired campaign.
     pub name: String,
 }
 

@@ -1,10 +1,11 @@
 //! Cases as they come out of a file: what layers may not claim twice, and sweeps multiplied out.
 
 use wiretrial_contract::failure::Failure;
+use wiretrial_contract::plan::Kind;
 
 use super::keys::Key;
 use super::layers::{ArmLayer, CaseLayer, Entry, Layers, Place, Sweep};
-use super::overrides::{Override, PAIRED_ARMS, no_such_arm};
+use super::overrides::{Override, no_such_arm};
 
 /// The name of the only case of a file without `[[case]]`.
 const ONLY_CASE: &str = "default";
@@ -12,12 +13,27 @@ const ONLY_CASE: &str = "default";
 /// Cases of a campaign, at most: a slip in a sweep must not plan for years.
 const MAX_CASES: usize = 1_000;
 
-/// What no single layer can see: arms that do not exist, and keys that two layers claim.
-pub(super) fn check(layers: &Layers, overlay: &[Override]) -> Result<(), Failure> {
-    for arm in &layers.arms {
-        if !PAIRED_ARMS.contains(&arm.name.as_str()) {
-            return Err(arm.place.refuse(no_such_arm(&arm.name)));
-        }
+/// What no single layer can see: arms that do not exist, and keys that two layers claim. `arms` are
+/// those of the campaign.
+pub(super) fn check(
+    layers: &Layers,
+    overlay: &[Override],
+    kind: Kind,
+    arms: &[String],
+) -> Result<(), Failure> {
+    if let Some(arm) = layers.arms.iter().find(|arm| !arms.contains(&arm.name)) {
+        return Err(arm.place.refuse(no_such_arm(&arm.name, kind, arms)));
+    }
+    let unknown = overlay.iter().find_map(|set| {
+        let arm = set.arm.as_ref().filter(|arm| !arms.contains(arm))?;
+        Some((set, arm))
+    });
+    if let Some((set, arm)) = unknown {
+        return Err(Failure::usage(format!(
+            "--set arm.{arm}.{}: {}",
+            set.entry.key.path,
+            no_such_arm(arm, kind, arms)
+        )));
     }
     for case in &layers.cases {
         let claim = format!("set by case {}", case.name);

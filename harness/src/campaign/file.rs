@@ -18,6 +18,9 @@ use super::value::is_name;
 use super::{cases, gates, outside, resolve, rules};
 use crate::workload;
 
+/// Arms of a table, at least and at most: every one has a ring, a process and a port at the same time.
+const TABLE_ARMS: [usize; 2] = [2, 8];
+
 /// A campaign and where the files are that it names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
@@ -54,11 +57,12 @@ pub fn resolve(
 ) -> Result<Resolved, Failure> {
     let mut layers = layers::read(label, text)?;
     let mut overlay = overrides.read()?;
-    cases::check(&layers, &overlay)?;
-    layers.cases = cases::multiply(std::mem::take(&mut layers.cases), &layers.sweeps)?;
     let adapters = Adapters { folder };
-
     let file = merged(&[&layers.file], &overlay, None, adapters)?;
+    let kind = resolve::kind(&file);
+    let names = arm_names(label, kind, &layers)?;
+    cases::check(&layers, &overlay, kind, &names)?;
+    layers.cases = cases::multiply(std::mem::take(&mut layers.cases), &layers.sweeps)?;
     let workload = resolve::workload(&file);
     overlay.retain(|set| {
         set.entry.place != Place::Flag("--quick")
@@ -68,7 +72,7 @@ pub fn resolve(
     let aa = file.switch("design.aa");
     let mut settings = Vec::new();
     for case in &layers.cases {
-        let arms = arms(&layers, case, &overlay, aa, adapters)?;
+        let arms = arms(&layers, case, &overlay, &names, aa, adapters)?;
         for arm in &arms {
             refuse_idle(arm, workload)?;
             let place = format!(" in case {}", case.name);
@@ -76,14 +80,14 @@ pub fn resolve(
         }
         settings.push((case, arms));
     }
-    let outside = outside(label, &settings, workload)?;
+    let outside = outside(label, &settings, &names, workload)?;
     let topology = resolve::topology(&file, outside && workload == Workload::Live);
-    let design = resolve::design(&file, workload, topology.receive_cpu);
+    let design = resolve::design(&file, kind, &names, workload, topology.receive_cpu);
     let mut cases = Vec::new();
     let mut inputs = Vec::new();
     for (case, arms) in &settings {
         let mut programs = Vec::new();
-        for (arm, name) in arms.iter().zip(PAIRED_ARMS) {
+        for (arm, name) in arms.iter().zip(&names) {
             let place = format!(" for arm {name} in case {}", case.name);
             programs.push(if outside {
                 Some(outside::program(arm, workload, label, &place)?)
@@ -117,11 +121,11 @@ pub fn resolve(
     }
     let campaign = Campaign {
         name: file.word("name").unwrap_or_else(|| stem(label)),
-        kind: Kind::Paired,
+        kind,
         question: file.fixed_word("question"),
         design,
         topology,
-        arms: PAIRED_ARMS.map(|name| ArmSpec { name: name.into() }).into(),
+        arms: names.into_iter().map(|name| ArmSpec { name }).collect(),
         cases,
         gates: layers.gates.iter().map(|gate| gate.spec.clone()).collect(),
     };
@@ -138,22 +142,51 @@ pub fn resolve(
 /// If their executables are the same too, there is nothing to compare.
 #[must_use]
 pub fn identical_arms(campaign: &Campaign) -> bool {
-    !campaign.design.aa
+    // A table may have an arm twice, to see how far equal ones come out apart beside the others.
+    campaign.kind == Kind::Paired
+        && !campaign.design.aa
         && campaign.cases.iter().all(|case| match &case.work {
             Work::Live(live) => live.receivers.windows(2).all(|pair| pair[0] == pair[1]),
             Work::Passes(passes) => passes.programs.windows(2).all(|pair| pair[0] == pair[1]),
         })
 }
 
-/// The settings of both arms in a case.
+/// The names of the arms: those of every paired campaign, or those that the file of a table has, in its
+/// order.
+fn arm_names(label: &str, kind: Kind, layers: &Layers) -> Result<Vec<String>, Failure> {
+    if kind == Kind::Paired {
+        return Ok(PAIRED_ARMS.map(str::to_owned).into());
+    }
+    if let Some(arm) = layers.arms.iter().find(|arm| !is_name(&arm.name)) {
+        return Err(arm.place.refuse(format_args!(
+            "arm {} is no name: a-z, 0-9, dot, underscore and dash, a letter or digit first",
+            arm.name
+        )));
+    }
+    let names: Vec<String> = layers.arms.iter().map(|arm| arm.name.clone()).collect();
+    let allowed = TABLE_ARMS[0]..=TABLE_ARMS[1];
+    if !allowed.contains(&names.len()) {
+        return Err(Failure::usage(format!(
+            "{label}: a table of {} arms; write {} to {} tables [arm.NAME.receiver] or \
+             [arm.NAME.program]",
+            names.len(),
+            TABLE_ARMS[0],
+            TABLE_ARMS[1]
+        )));
+    }
+    Ok(names)
+}
+
+/// The settings of all arms in a case.
 fn arms(
     layers: &Layers,
     case: &CaseLayer,
     overlay: &[Override],
+    names: &[String],
     aa: bool,
     adapters: Adapters<'_>,
 ) -> Result<Vec<Settings>, Failure> {
-    let settings = PAIRED_ARMS.map(|name| {
+    let settings = names.iter().map(|name| {
         // An A/A campaign has the candidate twice.
         let name = if aa { PAIRED_ARMS[1] } else { name };
         let arm = layers.arms.iter().find(|arm| arm.name == name);
@@ -161,18 +194,19 @@ fn arms(
         let layers = [&layers.file[..], &case.entries, arm];
         merged(&layers, overlay, Some(name), adapters)
     });
-    settings.into_iter().collect()
+    settings.collect()
 }
 
 /// Whether programs of the user's are measured: in every arm of every case, or in none.
 fn outside(
     label: &str,
     cases: &[(&CaseLayer, Vec<Settings>)],
+    names: &[String],
     workload: Workload,
 ) -> Result<bool, Failure> {
     let find = |outside: bool| {
         cases.iter().find_map(|(case, arms)| {
-            let arms = arms.iter().zip(PAIRED_ARMS);
+            let arms = arms.iter().zip(names);
             let mut names = arms.filter(|(arm, _)| is_outside(arm) == outside);
             names
                 .next()
@@ -181,7 +215,7 @@ fn outside(
     };
     match (find(true), find(false)) {
         (Some(one), Some(other)) => Err(Failure::usage(format!(
-            "{label}: {one} has a [program] and {other} has none; measure programs in both arms \
+            "{label}: {one} has a [program] and {other} has none; measure programs in all arms \
              of every case, or the built-in receiver in all"
         ))),
         (one, _) => Ok(one.is_some() || workload == Workload::Command),

@@ -133,7 +133,7 @@ pub(super) fn read(label: &str, text: &str) -> Result<Layers, Failure> {
 }
 
 /// Kinds of campaigns that are known and that this version does not run.
-pub(super) const LATER_KINDS: [&str; 2] = ["table", "probe"];
+pub(super) const LATER_KINDS: [&str; 1] = ["probe"];
 
 /// What an arm may set.
 pub(super) const OF_ARMS: &str = "arms may set receiver.* and program.* only";

@@ -1,6 +1,6 @@
 //! The order in which pairs run: rounds of one pair per case, drawn from the seed.
 
-use wiretrial_contract::plan::{Campaign, LaunchOrder, PlannedPair};
+use wiretrial_contract::plan::{Campaign, Kind, LaunchOrder, PlannedPair};
 use wiretrial_stats::order::{self, First};
 use wiretrial_stats::random::{Purpose, Stream, stream_seed};
 
@@ -16,7 +16,7 @@ pub fn pairs(campaign: &Campaign, seed: u64) -> Vec<PlannedPair> {
     let mut launches: Vec<Launches> = campaign
         .cases
         .iter()
-        .map(|case| Launches::new(&case.name, rounds, seed))
+        .map(|case| Launches::new(campaign, &case.name, seed))
         .collect();
     // The order of cases belongs to the campaign, not to one case: its stream has no case's name.
     let mut rounds_of_cases = Stream::new(stream_seed(Purpose::Caseorder, "", seed));
@@ -49,7 +49,7 @@ pub fn replacement(
     earlier: u32,
 ) -> PlannedPair {
     let case = &campaign.cases[voided.case as usize].name;
-    let mut launches = Launches::new(case, campaign.design.pairs, seed);
+    let mut launches = Launches::new(campaign, case, seed);
     for _ in 0..campaign.design.pairs + earlier {
         launches.gap_ns();
         launches.padding();
@@ -70,16 +70,24 @@ struct Launches {
 }
 
 impl Launches {
-    fn new(case: &str, pairs: u32, seed: u64) -> Self {
+    fn new(campaign: &Campaign, case: &str, seed: u64) -> Self {
         let stream = |purpose| Stream::new(stream_seed(purpose, case, seed));
-        let order = order::balanced(pairs as usize, &mut stream(Purpose::Schedule))
-            .expect("the campaign's checks refuse odd pairs")
-            .into_iter()
-            .map(|first| match first {
-                First::Baseline => LaunchOrder::BaselineFirst,
-                First::Candidate => LaunchOrder::CandidateFirst,
-            })
-            .collect();
+        let pairs = campaign.design.pairs as usize;
+        let mut schedule = stream(Purpose::Schedule);
+        let order = match campaign.kind {
+            Kind::Paired => order::balanced(pairs, &mut schedule)
+                .expect("the campaign's checks refuse odd pairs")
+                .into_iter()
+                .map(|first| match first {
+                    First::Baseline => LaunchOrder::BaselineFirst,
+                    First::Candidate => LaunchOrder::CandidateFirst,
+                })
+                .collect(),
+            Kind::Table => order::rounds(campaign.arms.len(), pairs, &mut schedule)
+                .into_iter()
+                .map(|arms| LaunchOrder::Arms(arms.into_iter().map(arm_index).collect()))
+                .collect(),
+        };
         Self {
             order,
             gaps: stream(Purpose::Gap),
@@ -94,6 +102,10 @@ impl Launches {
     fn padding(&mut self) -> u32 {
         u32::try_from(order::padding_bytes(&mut self.paddings)).expect("a padding is at most 4095")
     }
+}
+
+fn arm_index(arm: usize) -> u32 {
+    u32::try_from(arm).expect("a handful of arms")
 }
 
 fn index(index: usize) -> u64 {

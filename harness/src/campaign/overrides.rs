@@ -3,6 +3,7 @@
 use toml::de::DeValue;
 
 use wiretrial_contract::failure::Failure;
+use wiretrial_contract::plan::Kind;
 
 use super::keys::{self, Level};
 use super::layers::{self, Entry, Place};
@@ -95,11 +96,6 @@ fn set(assignment: &str) -> Result<Override, Failure> {
     };
     let prefix = &written[..written.len() - path.len()];
     let refuse = |sentence: String| Failure::usage(format!("--set {written}: {sentence}"));
-    if let Some(arm) = &arm
-        && !PAIRED_ARMS.contains(&arm.as_str())
-    {
-        return Err(refuse(no_such_arm(arm)));
-    }
     let Some(key) = keys::find(path) else {
         return Err(refuse(keys::suggestion(path).map_or_else(
             || "unknown key; wiretrial new lists all keys".into(),
@@ -125,9 +121,10 @@ fn set(assignment: &str) -> Result<Override, Failure> {
 }
 
 /// The sentence about an arm that there is not.
-pub(super) fn no_such_arm(name: &str) -> String {
+pub(super) fn no_such_arm(name: &str, kind: Kind, arms: &[String]) -> String {
     format!(
-        "{name} is not an arm of a paired campaign; they are {}",
-        PAIRED_ARMS.join(" and ")
+        "{name} is not an arm of a {} campaign; they are {}",
+        kind.name(),
+        arms.join(" and ")
     )
 }

@@ -7,7 +7,7 @@ use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::identity::Identity;
 use wiretrial_contract::plan::{
-    Campaign, Design, Floor, Origin, PLAN_SCHEMA, Placement, Plan, Rule, Seed, Workload,
+    Campaign, Design, Floor, Kind, Origin, PLAN_SCHEMA, Placement, Plan, Rule, Seed, Workload,
 };
 use wiretrial_stats::bootstrap::RESAMPLES;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95};
@@ -113,14 +113,16 @@ pub fn check(plan: &Plan) -> Result<(), Failure> {
         ));
     }
     let campaign = &plan.campaign;
-    let shaped = campaign.arms.len() == PAIRED_ARMS.len()
+    let names: Vec<&str> = campaign.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let arms = campaign.kind == Kind::Table || names == PAIRED_ARMS;
+    let shaped = arms
         && campaign
             .cases
             .iter()
             .all(|case| case.arms() == campaign.arms.len());
     if !shaped {
         return Err(Failure::mismatch(
-            "the plan's campaign does not have two arms in every case",
+            "the plan's campaign does not have its arms in every case",
         ));
     }
     rules::check(campaign).map_err(|failure| {

@@ -3,7 +3,7 @@
 use wiretrial_contract::control::{CaptureSettings, Engine, ReceiveCpu, SendMethod, TopologyKind};
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{
-    Arrangement, Design, FailOn, Input, Live, Measured, PassProgram, Passes, ReceiverSpec,
+    Arrangement, Design, FailOn, Input, Kind, Live, Measured, PassProgram, Passes, ReceiverSpec,
     Topology, Traffic, UnitsRule, Workload,
 };
 use wiretrial_contract::program::ProgramSpec;
@@ -11,6 +11,9 @@ use wiretrial_contract::stamp::{COMPACT_LEN, Form};
 use wiretrial_contract::units::{Family, FrameSize};
 
 use super::settings::Settings;
+
+/// What `design.reference` is in a table that compares nothing.
+pub(super) const NO_REFERENCE: &str = "none";
 
 /// One sender's share of the rate, packets per second, by default at most.
 const RATE_PER_SENDER: u64 = 250_000;
@@ -39,6 +42,13 @@ pub(super) fn workload(settings: &Settings) -> Workload {
     }
 }
 
+pub(super) fn kind(settings: &Settings) -> Kind {
+    match settings.word("kind").as_deref() {
+        Some("table") => Kind::Table,
+        _ => Kind::Paired,
+    }
+}
+
 /// Why a key means nothing in a workload; `None` when it means something.
 pub(super) fn not_here(path: &str, workload: Workload) -> Option<&'static str> {
     let sending = ["traffic.", "receiver.", "topology."];
@@ -57,7 +67,14 @@ pub(super) fn not_here(path: &str, workload: Workload) -> Option<&'static str> {
     }
 }
 
-pub(super) fn design(settings: &Settings, workload: Workload, receive_cpu: ReceiveCpu) -> Design {
+/// `arms` are the campaign's, in their order.
+pub(super) fn design(
+    settings: &Settings,
+    kind: Kind,
+    arms: &[String],
+    workload: Workload,
+    receive_cpu: ReceiveCpu,
+) -> Design {
     let pairs: u32 = settings.fixed("design.pairs");
     Design {
         pairs,
@@ -72,6 +89,13 @@ pub(super) fn design(settings: &Settings, workload: Workload, receive_cpu: Recei
             Arrangement::Interleaved
         },
         aa: settings.switch("design.aa"),
+        reference: match kind {
+            Kind::Paired => None,
+            Kind::Table => match settings.word("design.reference") {
+                Some(none) if none == NO_REFERENCE => None,
+                named => named.or_else(|| arms.first().cloned()),
+            },
+        },
         replacements: settings
             .number("design.replacements")
             .unwrap_or_else(|| (pairs / 6).max(1)),

@@ -5,15 +5,17 @@ use wiretrial_contract::control::{CaptureSettings, ReceiveCpu, TopologyKind};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::metric::names;
 use wiretrial_contract::plan::{
-    Arrangement, Campaign, Case, GateSpec, Live, Measured, PassProgram, ReceiverSpec, Traffic,
-    Work, Workload,
+    Arrangement, Campaign, Case, GateSpec, Kind, Live, Measured, PassProgram, ReceiverSpec,
+    Topology, Traffic, Work, Workload,
 };
 use wiretrial_contract::stamp::{COMPACT_LEN, Form, MAX_SEQUENCE};
 use wiretrial_contract::units::{Family, FrameSize, Nanos};
 
 use super::keys::{self, At};
-use super::resolve::{TIMEOUTS_IN_SLICE, TIMEOUTS_IN_WARM_UP, WARM_UP_NS, smallest_frame, stamped};
-use super::slices::{self, MAX_BLOCKS};
+use super::resolve::{
+    NO_REFERENCE, TIMEOUTS_IN_SLICE, TIMEOUTS_IN_WARM_UP, WARM_UP_NS, smallest_frame, stamped,
+};
+use super::slices::{self, max_blocks};
 
 /// The link beside the campaigns' folders.
 const LATEST: &str = "latest";
@@ -84,6 +86,9 @@ fn design(campaign: &Campaign) -> Result<(), String> {
         );
     }
     diagnostic(campaign)?;
+    if campaign.kind == Kind::Table {
+        table(campaign)?;
+    }
     let topology = &campaign.topology;
     if topology.kind == TopologyKind::Loopback && topology.receive_cpu == ReceiveCpu::Separate {
         return Err(
@@ -101,6 +106,47 @@ fn design(campaign: &Campaign) -> Result<(), String> {
             ));
         }
         gate(one, campaign)?;
+    }
+    Ok(())
+}
+
+/// A table has arms of its own names, and nothing that is about a candidate.
+fn table(campaign: &Campaign) -> Result<(), String> {
+    let design = &campaign.design;
+    if design.aa {
+        return Err(
+            "design.aa is true; a table shows how far equal arms come out apart with an arm that it \
+             has twice, leave it out"
+                .into(),
+        );
+    }
+    if let Some(gate) = campaign.gates.first() {
+        return Err(format!(
+            "gate {}: gates judge a candidate, and a table has none; use kind = \"paired\"",
+            gate.name
+        ));
+    }
+    let arms: Vec<&str> = campaign.arms.iter().map(|arm| arm.name.as_str()).collect();
+    if arms.contains(&NO_REFERENCE) {
+        return Err(format!(
+            "an arm is called {NO_REFERENCE}; that is no reference at all, choose another name"
+        ));
+    }
+    if let Some(reference) = &design.reference
+        && !arms.contains(&reference.as_str())
+    {
+        return Err(format!(
+            "design.reference is {reference}; it must be one of the arms {} or {NO_REFERENCE}",
+            arms.join(", ")
+        ));
+    }
+    let last = usize::from(campaign.topology.port) + Topology::ports(arms.len()) - 1;
+    if last > usize::from(u16::MAX) {
+        return Err(format!(
+            "topology.port is {}; {} ports in a row do not fit above it, choose a lower one",
+            campaign.topology.port,
+            Topology::ports(arms.len())
+        ));
     }
     Ok(())
 }
@@ -211,7 +257,7 @@ fn case(campaign: &Campaign, index: usize) -> Result<(), String> {
     }
     allowed("traffic.max-burst", 0, traffic.max_burst >= traffic.batch)?;
     packets_of_a_slice(traffic)?;
-    size(traffic)
+    size(traffic, live.receivers.len() as u64)
 }
 
 /// The key's own sentence, unless its value fits.
@@ -320,14 +366,15 @@ fn packets_of_a_slice(traffic: &Traffic) -> Result<(), String> {
 }
 
 /// The schedule fits one message, and every sequence number its field.
-fn size(traffic: &Traffic) -> Result<(), String> {
+fn size(traffic: &Traffic, arms: u64) -> Result<(), String> {
     let blocks = slices::warm_up_blocks(traffic) + slices::counted_blocks(traffic);
-    if blocks > MAX_BLOCKS {
+    let most = max_blocks(arms);
+    if blocks > most {
         let sending_ns = traffic.duration_ns + traffic.warm_up_ns;
-        let slice_ms = sending_ns.div_ceil(MAX_BLOCKS - 2).div_ceil(MS);
+        let slice_ms = sending_ns.div_ceil(most - 2).div_ceil(MS);
         return Err(format!(
             "traffic.duration is {}, which is {blocks} slices of {} with the warm-up; \
-             at most {MAX_BLOCKS} fit a plan (slice {slice_ms}ms)",
+             at most {most} fit a plan (slice {slice_ms}ms)",
             Nanos(traffic.duration_ns),
             Nanos(traffic.slice_ns)
         ));

@@ -9,7 +9,7 @@ use super::layers::LATER_KINDS;
 pub enum Skeleton {
     /// Two configurations of the built-in receiver under live traffic.
     Paired,
-    /// A table of many arms; this version does not run it.
+    /// A table of many configurations of the built-in receiver under live traffic.
     Table,
     /// The highest rate that is sustained; this version does not run it.
     Probe,
@@ -45,6 +45,16 @@ immediate = true
 immediate = false
 ";
 
+const TABLE_ARMS: &str = "
+# The arms, 2 to 8, with names of your own: keys of receiver and program, nothing else.
+[arm.immediate.receiver]
+immediate = true
+[arm.buffered.receiver]
+immediate = false
+[arm.small-ring.receiver]
+buffer-size = \"1MiB\"
+";
+
 /// The file.
 #[must_use]
 pub fn text(skeleton: Skeleton) -> String {
@@ -62,9 +72,11 @@ pub fn text(skeleton: Skeleton) -> String {
         let value = value.unwrap_or_else(|| example(key));
         text += &format!("{mark}{name} = {value}\n");
     }
-    if skeleton != Skeleton::Program {
-        text += ARMS;
-    }
+    text += match skeleton {
+        Skeleton::Paired | Skeleton::Probe => ARMS,
+        Skeleton::Table => TABLE_ARMS,
+        Skeleton::Program => "",
+    };
     text + CASES
 }
 
@@ -72,8 +84,8 @@ fn head(skeleton: Skeleton) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let kind = match skeleton {
         Skeleton::Paired => None,
-        Skeleton::Table => Some(LATER_KINDS[0]),
-        Skeleton::Probe => Some(LATER_KINDS[1]),
+        Skeleton::Table => None,
+        Skeleton::Probe => Some(LATER_KINDS[0]),
         Skeleton::Program => {
             return comment(
                 "How your capture program is measured. As .wiretrial.toml in the root of its \
@@ -99,8 +111,8 @@ fn head(skeleton: Skeleton) -> String {
 fn value(skeleton: Skeleton, key: &Key) -> Option<String> {
     let set = match (skeleton, key.path) {
         (_, "schema" | "question") => true,
-        (Skeleton::Table, "kind") => return Some(format!("\"{}\"", LATER_KINDS[0])),
-        (Skeleton::Probe, "kind") => return Some(format!("\"{}\"", LATER_KINDS[1])),
+        (Skeleton::Table, "kind") => return Some("\"table\"".into()),
+        (Skeleton::Probe, "kind") => return Some(format!("\"{}\"", LATER_KINDS[0])),
         (_, "kind") => true,
         (Skeleton::Program, "workload.kind") => return Some("\"file\"".into()),
         (
@@ -143,6 +155,7 @@ fn example(key: &Key) -> String {
         "workload.file" => "\"bench/mix.pcap\"",
         "design.primary" => "\"process-cpu-ns-per-packet\"",
         "design.replacements" => "2",
+        "design.reference" => "\"immediate\"",
         "topology.kind" => "\"loopback\"",
         "topology.receive-cpu" => "\"sender\"",
         "traffic.rate-pps" => "20000",

@@ -15,9 +15,15 @@ use wiretrial_contract::stamp::Class;
 use wiretrial_stats::order;
 use wiretrial_stats::random::{Purpose, Stream, stream_seed};
 
-/// Blocks of a trial at most. A slice is at most 72 bytes of the generator's `prepare`, a line of
-/// at most 1 MiB; so many blocks of three groups fit.
-pub const MAX_BLOCKS: u64 = 4_000;
+/// Slices of a trial at most. A slice is at most 72 bytes of the generator's `prepare`, a line of at
+/// most 1 MiB.
+const MAX_SLICES: u64 = 12_000;
+
+/// Blocks of a trial of so many arms at most: one slice an arm and one for the control port.
+#[must_use]
+pub const fn max_blocks(arms: u64) -> u64 {
+    MAX_SLICES / (arms + 1)
+}
 
 /// Slices an arm from which on a trial is not flagged `few_slices`.
 pub const ENOUGH: u64 = 20;
@@ -39,7 +45,7 @@ pub fn draw(traffic: &Traffic, groups: usize, seed: u64, case: &str, pair: u64) 
             continue;
         }
         let lengths = lengths(blocks, total, &mut stream);
-        let orders = orders(groups, lengths.len(), &mut stream);
+        let orders = order::rotations(groups, lengths.len(), &mut stream);
         for (packets, order) in lengths.into_iter().zip(orders) {
             for group in order {
                 slices[group].push(Slice {
@@ -128,26 +134,6 @@ fn lengths(blocks: u64, total: u64, stream: &mut Stream) -> Vec<u64> {
             length
         })
         .collect()
-}
-
-/// The order of the groups in each block: rotations of a shuffled row, themselves shuffled.
-fn orders(groups: usize, blocks: usize, stream: &mut Stream) -> Vec<Vec<usize>> {
-    let mut orders = Vec::new();
-    while orders.len() < blocks {
-        let mut row: Vec<usize> = (0..groups).collect();
-        order::shuffle(&mut row, stream);
-        let mut square: Vec<Vec<usize>> = (0..groups)
-            .map(|turn| {
-                let mut turned = row.clone();
-                turned.rotate_left(turn);
-                turned
-            })
-            .collect();
-        order::shuffle(&mut square, stream);
-        orders.append(&mut square);
-    }
-    orders.truncate(blocks);
-    orders
 }
 
 /// When packet `n` of the schedule is due, ns from its start.
@@ -266,7 +252,8 @@ mod tests {
         };
         let bytes = u64::try_from(serde_json::to_string(&slice).unwrap().len()).unwrap() + 1;
         let limit = u64::try_from(wiretrial_contract::control::MAX_LINE).unwrap();
-        assert!(3 * MAX_BLOCKS * bytes < limit - 64 * 1024, "{bytes}");
+        assert!(MAX_SLICES * bytes < limit - 64 * 1024, "{bytes}");
+        assert_eq!((max_blocks(2), max_blocks(8)), (4_000, 1_333));
     }
 
     proptest! {
@@ -324,7 +311,7 @@ mod tests {
         fn each_group_stands_equally_often_at_each_place(
             groups in 1_usize..6, rounds in 1_usize..20, seed: u64,
         ) {
-            let orders = orders(groups, groups * rounds, &mut Stream::new(seed));
+            let orders = order::rotations(groups, groups * rounds, &mut Stream::new(seed));
             for place in 0..groups {
                 for group in 0..groups {
                     let times = orders.iter().filter(|order| order[place] == group).count();
@@ -337,7 +324,7 @@ mod tests {
     #[test]
     fn orders_and_lengths_are_random() {
         let mut stream = Stream::new(11);
-        let orders = orders(3, 300, &mut stream);
+        let orders = order::rotations(3, 300, &mut stream);
         for first in 0..3 {
             for second in (0..3).filter(|second| *second != first) {
                 let times = orders

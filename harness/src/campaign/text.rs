@@ -2,7 +2,7 @@
 
 use wiretrial_contract::control::TopologyKind;
 use wiretrial_contract::plan::{
-    Arrangement, Campaign, PassProgram, ReceiverSpec, Traffic, Work, Workload,
+    Arrangement, Campaign, Kind, PassProgram, ReceiverSpec, Traffic, Work, Workload,
 };
 use wiretrial_contract::program::ProgramSpec;
 use wiretrial_contract::units::Nanos;
@@ -126,7 +126,10 @@ fn touches(campaign: &Campaign) -> String {
             return format!("reads {}; {evidence}", files.join(", "));
         }
     };
-    format!("{network}, UDP ports {port} to {}; {evidence}", port + 2)
+    {
+        let last = campaign.topology.target(campaign.arms.len()).port();
+        format!("{network}, UDP ports {port} to {last}; {evidence}")
+    }
 }
 
 /// One line before a campaign runs: its name, how much there is to do and how long that takes.
@@ -134,12 +137,18 @@ fn touches(campaign: &Campaign) -> String {
 pub fn duration(campaign: &Campaign) -> String {
     let pairs = u64::from(campaign.design.pairs) * count(campaign.cases.len());
     if campaign.workload() != Workload::Live {
-        return format!("{}: {pairs} pairs, {}", campaign.name, time(campaign));
+        return format!(
+            "{}: {pairs} {}, {}",
+            campaign.name,
+            units(campaign.kind),
+            time(campaign)
+        );
     }
     let time = Time::of(campaign);
     format!(
-        "{}: {pairs} pairs, about {}",
+        "{}: {pairs} {}, about {}",
         campaign.name,
+        units(campaign.kind),
         people(seconds(time.sending_ns) + seconds(time.other_ns))
     )
 }
@@ -179,11 +188,21 @@ pub fn full(campaign: &Campaign, seed: u64) -> String {
     text
 }
 
+/// What trials come in.
+const fn units(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Paired => "pairs",
+        Kind::Table => "rounds",
+    }
+}
+
 fn trials(campaign: &Campaign) -> String {
     let pairs = u64::from(campaign.design.pairs) * count(campaign.cases.len());
+    let arms = count(campaign.arms.len());
     let each = format!(
-        "{} in {pairs} pairs, {} a case",
-        2 * pairs,
+        "{} in {pairs} {}, {} a case",
+        arms * pairs,
+        units(campaign.kind),
         campaign.design.pairs
     );
     if campaign.workload() != Workload::Live {
@@ -206,6 +225,7 @@ fn trials(campaign: &Campaign) -> String {
     let longest = traffics().map(|traffic| traffic.slice_ns).max();
     let slices = span(shortest, longest, |ns| Nanos(ns).to_string());
     let arrangement = match campaign.design.arrangement {
+        Arrangement::Interleaved if arms > 2 => "all arms alive",
         Arrangement::Interleaved => "both arms alive",
         Arrangement::Sequential => "one arm after the other",
     };
@@ -233,10 +253,11 @@ struct Time {
 
 impl Time {
     fn of(campaign: &Campaign) -> Self {
-        // Two arms and the control port at once, or twice an arm and the control port.
+        // All arms and the control port at once, or each arm in turn beside the control port.
+        let arms = count(campaign.arms.len());
         let (groups, trials) = match campaign.design.arrangement {
-            Arrangement::Interleaved => (3, 1),
-            Arrangement::Sequential => (4, 2),
+            Arrangement::Interleaved => (arms + 1, 1),
+            Arrangement::Sequential => (2 * arms, arms),
         };
         let over_cases = |time: fn(&Traffic) -> u64| -> u64 {
             let lives = campaign.cases.iter().filter_map(|case| case.live());

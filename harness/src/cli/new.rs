@@ -25,7 +25,7 @@ enum Kind {
     /// Two configurations of the built-in receiver under live traffic
     #[default]
     Paired,
-    /// A table of many arms; not run by this version
+    /// A table of many configurations of the built-in receiver under live traffic
     Table,
     /// The highest rate that is sustained; not run by this version
     Probe,

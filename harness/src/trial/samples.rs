@@ -355,6 +355,7 @@ pub(crate) fn plan() -> Plan {
             primary: Metric::CaptureCostNsPerPacket,
             arrangement: Arrangement::Interleaved,
             aa: true,
+            reference: None,
             replacements: 2,
             rest_ns: 0,
             foreign_cpu: FOREIGN_CPU,

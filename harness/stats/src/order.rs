@@ -13,6 +13,8 @@ pub const MAX_GAP_MS: u64 = 250;
 pub const MAX_PADDING_BYTES: u64 = 4_095;
 /// Slice lengths stay within this many thousandths of the nominal length, either way.
 pub const SLICE_JITTER_PERMILLE: u64 = 200;
+/// Most arms whose launch orders are all run; four have 24.
+const MAX_ENUMERATED_ARMS: usize = 3;
 
 /// The arm of a pair that is launched first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +75,63 @@ pub fn round(cases: usize, stream: &mut Stream) -> Vec<usize> {
     order
 }
 
+/// `rows` orders of `members`: rotations of shuffled rows, themselves shuffled, so that in as many
+/// rows as there are members each stands once at each place.
+#[must_use]
+pub fn rotations(members: usize, rows: usize, stream: &mut Stream) -> Vec<Vec<usize>> {
+    let mut orders = Vec::new();
+    while orders.len() < rows && members > 0 {
+        let row = round(members, stream);
+        let mut square: Vec<Vec<usize>> = (0..members)
+            .map(|turn| {
+                let mut turned = row.clone();
+                turned.rotate_left(turn);
+                turned
+            })
+            .collect();
+        shuffle(&mut square, stream);
+        orders.append(&mut square);
+    }
+    orders.truncate(rows);
+    orders
+}
+
+/// The launch orders of `rounds` rounds of a table of `arms` arms. Up to three arms every order there
+/// is comes equally often, as far as the rounds divide by their number (all six twice in twelve rounds
+/// of three arms); beyond that each arm stands equally often at each place.
+#[must_use]
+pub fn rounds(arms: usize, rounds: usize, stream: &mut Stream) -> Vec<Vec<usize>> {
+    let mut orders = Vec::new();
+    if arms > MAX_ENUMERATED_ARMS {
+        orders = rotations(arms, rounds, stream);
+    }
+    while orders.len() < rounds && arms > 0 {
+        let mut all = permutations(arms);
+        shuffle(&mut all, stream);
+        orders.append(&mut all);
+    }
+    orders.truncate(rounds);
+    shuffle(&mut orders, stream);
+    orders
+}
+
+/// All orders of so many members.
+fn permutations(members: usize) -> Vec<Vec<usize>> {
+    let Some(last) = members.checked_sub(1) else {
+        return vec![Vec::new()];
+    };
+    let shorter = permutations(last);
+    let insert = |order: &Vec<usize>, place: usize| {
+        let mut longer = order.clone();
+        longer.insert(place, last);
+        longer
+    };
+    shorter
+        .iter()
+        .flat_map(|order| (0..members).map(move |place| insert(order, place)))
+        .collect()
+}
+
 /// A pause before a launch, 0..=[`MAX_GAP_MS`] milliseconds, against phase lock with the host.
 pub fn gap_ms(stream: &mut Stream) -> u64 {
     stream.below(MAX_GAP_MS + 1)
@@ -113,6 +172,39 @@ mod tests {
             .iter()
             .map(|first| u8::from(*first == First::Candidate))
             .collect()
+    }
+
+    fn counted(orders: &[Vec<usize>]) -> BTreeMap<Vec<usize>, usize> {
+        let mut counts = BTreeMap::new();
+        for order in orders {
+            *counts.entry(order.clone()).or_default() += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn three_arms_have_each_of_six_orders_twice_in_twelve_rounds() {
+        let mut stream = Stream::new(stream_seed(Purpose::Schedule, "case", 1));
+        let orders = rounds(3, 12, &mut stream);
+        let counts = counted(&orders);
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|count| *count == 2), "{counts:?}");
+        assert_eq!(rounds(2, 6, &mut stream).len(), 6);
+        assert_eq!(counted(&rounds(2, 6, &mut stream))[&vec![1, 0]], 3);
+        assert_eq!(rounds(3, 8, &mut stream).len(), 8);
+        assert!(rounds(0, 4, &mut stream).is_empty());
+    }
+
+    #[test]
+    fn many_arms_stand_equally_often_at_each_place() {
+        let mut stream = Stream::new(stream_seed(Purpose::Schedule, "case", 2));
+        let orders = rounds(5, 10, &mut stream);
+        for place in 0..5 {
+            for arm in 0..5 {
+                let times = orders.iter().filter(|order| order[place] == arm).count();
+                assert_eq!(times, 2, "arm {arm} at place {place}");
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod program;
 
 use wiretrial_contract::metric::Metric;
-use wiretrial_contract::plan::FailOn;
+use wiretrial_contract::plan::{FailOn, Kind};
 use wiretrial_contract::units::{Bytes, Family, Nanos};
 
 use program::PROGRAM;
@@ -68,12 +68,13 @@ const SHARED: &[Key] = &[
     },
     Key {
         path: "kind",
-        form: Form::Word(&["paired"]),
+        form: Form::Word(&["paired", "table"]),
         range: Range::Any,
         default: Default::Required,
         level: Level::Campaign,
-        meaning: "what the campaign gives: paired compares two arms, with a verdict per case",
-        show: |_| "paired".into(),
+        meaning: "what the campaign gives: paired compares two arms, with a verdict per case; table sets \
+                  any number of arms side by side",
+        show: |at| at.campaign.kind.name().into(),
     },
     Key {
         path: "question",
@@ -141,7 +142,7 @@ const SHARED: &[Key] = &[
         range: Range::Rule("even and at least 6", 10_000),
         default: Default::Fixed("12"),
         level: Level::Campaign,
-        meaning: "pairs of launches per case, the unit of comparison",
+        meaning: "pairs of launches per case, the unit of comparison; rounds of all arms in a table",
         show: |at| at.campaign.design.pairs.to_string(),
     },
     Key {
@@ -181,6 +182,16 @@ const SHARED: &[Key] = &[
         level: Level::Campaign,
         meaning: "both arms get what the candidate has, to measure the floor",
         show: |at| at.campaign.design.aa.to_string(),
+    },
+    Key {
+        path: "design.reference",
+        form: Form::Name,
+        range: Range::Any,
+        default: Default::Derived("the first arm of a table"),
+        level: Level::Campaign,
+        meaning: "the arm of a table that every other one is compared with, round by round; none \
+                  compares nothing",
+        show: reference,
     },
     Key {
         path: "design.foreign-cpu",
@@ -269,7 +280,7 @@ const SHARED: &[Key] = &[
         range: Range::Within(1_024, 65_533),
         default: Default::Fixed("39053"),
         level: Level::Campaign,
-        meaning: "first of three UDP ports: baseline, candidate and the control port",
+        meaning: "first of the UDP ports in a row: one an arm, then the control port",
         show: |at| at.topology(|topology| topology.port.to_string()),
     },
     Key {
@@ -430,6 +441,13 @@ const SHARED: &[Key] = &[
         },
     },
 ];
+
+fn reference(at: &At<'_>) -> String {
+    match (at.campaign.kind, &at.campaign.design.reference) {
+        (Kind::Paired, _) => NOT_HERE.into(),
+        (Kind::Table, reference) => reference.clone().unwrap_or_else(|| "none".into()),
+    }
+}
 
 fn margin(at: &At<'_>) -> String {
     at.campaign
