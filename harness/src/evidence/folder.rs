@@ -24,6 +24,10 @@ pub const RAW: &str = "raw";
 /// Rehearsal and pilot, with their own plan and rows.
 pub const PILOT: &str = "pilot";
 const LATEST: &str = "latest";
+/// What a file's name ends with until it is whole.
+const PART: &str = ".part";
+/// What a campaign may hold before its plan is sealed.
+const BEFORE_THE_PLAN: [&str; 4] = [RAW, PILOT, PRIVATE, "environment.json"];
 
 /// An evidence folder on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +53,9 @@ impl Folder {
         };
         if path.starts_with(ROOT) {
             make_root(Path::new(ROOT)).map_err(cannot)?;
+        }
+        if died_unsealed(path) {
+            fs::remove_dir_all(path).map_err(cannot)?;
         }
         let missing = path
             .ancestors()
@@ -95,7 +102,7 @@ impl Folder {
     /// The disk is full or the folder cannot be written (exit 4).
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         let path = self.path.join(name);
-        let part = self.path.join(format!("{name}.part"));
+        let part = self.path.join(format!("{name}{PART}"));
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|error| not_written(&path, &error))?;
         }
@@ -109,6 +116,22 @@ impl Folder {
             let _ = fs::remove_file(&part);
             not_written(&path, &error)
         })
+    }
+
+    /// Removes what a crash left half written under another name.
+    ///
+    /// # Errors
+    ///
+    /// A folder cannot be read, or a file not removed (exit 4).
+    pub fn drop_parts(&self) -> Result<(), Failure> {
+        let parts = self.files()?;
+        for name in parts.iter().filter(|name| name.ends_with(PART)) {
+            let path = self.path.join(name);
+            fs::remove_file(&path).map_err(|error| {
+                Failure::evidence(format!("{} could not be removed: {error}", path.display()))
+            })?;
+        }
+        Ok(())
     }
 
     /// Moves the files of another folder to `name` in this one, and removes that folder.
@@ -250,7 +273,7 @@ pub fn leave_root(root: &Path) {
 ///
 /// It exists (exit 2).
 pub fn refuse_existing(path: &Path) -> Result<(), Failure> {
-    if !path.exists() {
+    if !path.exists() || died_unsealed(path) {
         return Ok(());
     }
     if !path.join(PLAN).is_file() {
@@ -263,6 +286,23 @@ pub fn refuse_existing(path: &Path) -> Result<(), Failure> {
         "{0} exists; nothing is overwritten. --out another folder, or wiretrial run --resume {0}",
         path.display()
     )))
+}
+
+/// Whether a folder is that of a campaign which was killed before its plan was sealed: there is nothing
+/// in it but what comes before the plan.
+fn died_unsealed(path: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(path) else {
+        return false;
+    };
+    let names: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let known = |name: &String| {
+        let whole = name.strip_suffix(PART).unwrap_or(name);
+        BEFORE_THE_PLAN.contains(&whole) || name.strip_suffix(PART) == Some(PLAN)
+    };
+    names.contains(&PILOT.to_owned()) && names.iter().all(known)
 }
 
 /// Where a new campaign's evidence goes without `--out`.
@@ -372,6 +412,34 @@ mod tests {
                  --resume {path}"
             )
         );
+    }
+
+    #[test]
+    fn a_campaign_that_was_killed_before_its_plan_is_in_nobodys_way() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("out");
+        let folder = Folder::create(&path).unwrap();
+        folder.write("environment.json", b"{}").unwrap();
+        fs::write(path.join("plan.json.part"), b"{").unwrap();
+        assert!(refuse_existing(&path).is_ok());
+        Folder::create(&path).unwrap();
+        assert!(!path.join("environment.json").exists());
+        fs::write(path.join("notes.txt"), b"mine").unwrap();
+        assert_eq!(Folder::create(&path).unwrap_err().code, 2);
+        assert!(path.join("notes.txt").exists());
+        let empty = root.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        assert_eq!(refuse_existing(&empty).unwrap_err().code, 2);
+    }
+
+    #[test]
+    fn half_written_files_go_and_whole_ones_stay() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&root.path().join("x")).unwrap();
+        folder.write("tables/t7.csv", b"a").unwrap();
+        fs::write(folder.path().join("tables/t8.csv.part"), b"").unwrap();
+        folder.drop_parts().unwrap();
+        assert_eq!(folder.files().unwrap(), ["tables/t7.csv"]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! A campaign's evidence on disk: the sealed plan, rows that are only ever added, and what is
 //! derived from them.
 
+pub mod again;
 pub mod environment;
+pub mod finish;
 pub mod folder;
 pub mod json;
 pub mod replay;

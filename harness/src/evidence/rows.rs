@@ -6,7 +6,7 @@
 //! already measured are kept.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use wiretrial_contract::control::quote;
@@ -24,7 +24,10 @@ pub struct Rows {
     /// Hash of the last line, or of the plan.
     head: String,
     count: u64,
+    /// Bytes of whole lines.
     length: u64,
+    /// Whether there is half a line behind them.
+    torn: bool,
 }
 
 /// What an existing file held.
@@ -34,7 +37,7 @@ pub struct Resumed {
     pub rows: Rows,
     /// The rows in it.
     pub records: Vec<TrialRecord>,
-    /// Bytes of a last line that was not whole, cut off.
+    /// Bytes of a last line that is not whole; [`Rows::cut`] takes them off the file.
     pub torn: Option<Vec<u8>>,
 }
 
@@ -57,11 +60,12 @@ impl Rows {
             head: plan_sha256.to_owned(),
             count: 0,
             length: 0,
+            torn: false,
         })
     }
 
     /// Opens the chain in `folder` to add to it. A last line without its newline, or that does not
-    /// parse, is cut and given back.
+    /// parse, is given back; it stays in the file until it is cut or something is added.
     ///
     /// # Errors
     ///
@@ -79,24 +83,35 @@ impl Rows {
         let whole = whole_length(&bytes);
         let torn = (whole < bytes.len()).then(|| bytes[whole..].to_vec());
         let (records, head) = read_chain(&bytes[..whole], plan_sha256)?;
-        let length = whole as u64;
-        if torn.is_some() {
-            file.set_len(length)
-                .and_then(|()| file.sync_all())
-                .map_err(broken)?;
-            file.seek(SeekFrom::End(0)).map_err(broken)?;
-        }
         let rows = Self {
             file,
             head,
             count: records.len() as u64,
-            length,
+            length: whole as u64,
+            torn: torn.is_some(),
         };
         Ok(Resumed {
             rows,
             records,
             torn,
         })
+    }
+
+    /// Takes a torn last line off the file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be cut (exit 4).
+    pub fn cut(&mut self) -> Result<(), Failure> {
+        let cut = self
+            .file
+            .set_len(self.length)
+            .and_then(|()| self.file.sync_all());
+        cut.map_err(|error| {
+            Failure::evidence(format!("{FILE}: the torn last line stays: {error}"))
+        })?;
+        self.torn = false;
+        Ok(())
     }
 
     /// Adds rows as whole lines in one write and waits until they are on disk. Their number and
@@ -110,6 +125,9 @@ impl Rows {
     ///
     /// Never: rows have string keys.
     pub fn append(&mut self, records: &mut [TrialRecord]) -> Result<(), Failure> {
+        if self.torn {
+            self.cut()?;
+        }
         let (mut head, mut count, mut bytes) = (self.head.clone(), self.count, Vec::new());
         for record in records {
             record.prev = head;
@@ -281,6 +299,11 @@ mod tests {
             let mut resumed = Rows::resume(folder.path(), PLAN).unwrap();
             assert_eq!(resumed.records.len(), 2);
             assert_eq!(resumed.torn.as_deref(), Some(&bytes[third..end]));
+            // Whoever only looks, loses nothing.
+            assert_eq!(
+                std::fs::read(folder.path().join(FILE)).unwrap(),
+                bytes[..end]
+            );
             resumed.rows.append(&mut [samples::row(1)]).unwrap();
             assert_eq!(std::fs::read(folder.path().join(FILE)).unwrap(), bytes);
         }
@@ -329,6 +352,7 @@ mod tests {
             head: PLAN.into(),
             count: 4,
             length: 0,
+            torn: false,
         };
         let failure = rows.append(&mut [samples::row(0)]).unwrap_err();
         assert_eq!(failure.code, 4);

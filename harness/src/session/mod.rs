@@ -19,16 +19,15 @@ use wiretrial_contract::record::TrialRecord;
 
 use crate::campaign::{file, plan as sealing};
 use crate::evidence::environment::{self, Environment, HOST};
-use crate::evidence::folder::{self, ANALYSIS, Folder, PILOT, PLAN, RAW, ROOT};
+use crate::evidence::folder::{self, Folder, PILOT, PLAN, RAW, ROOT};
 use crate::evidence::json::pretty;
 use crate::evidence::rows::Rows;
-use crate::evidence::{replay, reports};
+use crate::evidence::{again, finish};
 use crate::executables::{self, Found, FoundArm, Named};
 use crate::host::{
     HostLock, Interrupt, IsolationChoice, LocalHost, Setting as HostSetting, choose_placement,
     class,
 };
-use crate::judge;
 use crate::revision::Built;
 use crate::run::{self, End};
 use crate::trial::setting::{InputFiles, Programs, Setting};
@@ -187,12 +186,8 @@ impl Session {
     /// Another binary, isolation, host class or set of CPUs than sealed (exit 2); a plan, row or
     /// environment that does not hold (exit 5).
     pub fn resume(path: &Path, options: &Options) -> Result<Self, Failure> {
-        let folder = Folder::open(&folder::resolved(path))?;
-        let (plan, plan_sha256) = folder.plan()?;
-        sealing::check(&plan)?;
-        let mut resumed = Rows::resume(folder.path(), &plan_sha256)?;
-        replay::check(&plan, &resumed.records)?;
-        let mut environment = Environment::read(&folder)?;
+        let mut again = again::open(Folder::open(&folder::resolved(path))?)?;
+        let plan = again.plan.clone();
         let options = &Options {
             isolation: IsolationChoice::from(plan.isolation),
             allowed_targets: options.allowed_targets.clone(),
@@ -208,7 +203,8 @@ impl Session {
         let programs = opened.found.keep(plan.isolation, root)?;
         same_binaries(&plan, &binaries(&plan.campaign, &programs)?)?;
         let class = (opened.class.sha256.clone(), opened.class.words.clone());
-        let sealed = environment
+        let sealed = again
+            .environment
             .sessions
             .first()
             .and_then(|s| s.classes.get(HOST));
@@ -227,41 +223,34 @@ impl Session {
         }
         opened.check_ports(&plan.campaign)?;
         opened.hold_control_port(&plan.campaign)?;
-        let torn = resumed.torn.as_ref().map(|bytes| bytes.len() as u64);
-        if let Some(bytes) = &resumed.torn {
-            folder.write(&format!("{RAW}/torn-{}", environment.sessions.len()), bytes)?;
-        }
+        let torn = again.mend()?;
         let boot = opened.boot();
         let now = cut::Now {
-            sessions: &environment.sessions,
+            sessions: &again.environment.sessions,
             boot: boot.as_deref(),
             realtime_ns: clock::realtime_ns(),
         };
-        let voiding = cut::voiding(&plan, &resumed.records, now);
-        opened.note_session(&folder, &mut environment, resumed.rows.count(), torn)?;
+        let voiding = cut::voiding(&plan, &again.records, now);
+        let rows_before = again.rows.count();
+        let folder = again.folder().clone();
+        opened.note_session(&folder, &mut again.environment, rows_before, torn)?;
         if let Some(row) = voiding {
             let mut row = [row];
-            resumed.rows.append(&mut row)?;
-            resumed.records.extend(row);
+            again.rows.append(&mut row)?;
+            again.records.extend(row);
         }
-        let gone_ns = resumed
-            .records
-            .iter()
-            .map(|row| row.ended_ns)
-            .max()
-            .unwrap_or(0);
         Ok(Self {
             host: opened.host,
-            plan_sha256,
             programs,
-            rows: resumed.rows,
-            records: resumed.records,
             inputs,
             identity: (opened.class.digits().to_owned(), opened.class.words.clone()),
             allowed_targets: options.allowed_targets.clone(),
             run_id: random()?,
             began_ns: clock::monotonic_ns(),
-            gone_ns,
+            gone_ns: again.gone_ns(),
+            plan_sha256: again.plan_sha256,
+            rows: again.rows,
+            records: again.records,
             plan,
             folder,
         })
@@ -335,21 +324,13 @@ impl Session {
     ///
     /// A file cannot be written (exit 4).
     pub fn finish(&self) -> Result<Analysis, Failure> {
-        let identity = judge::Identity {
-            plan_sha256: self.plan_sha256.clone(),
-            rows_sha256: sha256(&self.folder.read(crate::evidence::rows::FILE)?),
-            host_class: self.identity.0.clone(),
-            host: self.identity.1.clone(),
-        };
-        let analysis = judge::analyse(&self.plan, &self.records, &identity);
-        drop_empty(&self.folder.path().join(RAW));
-        drop_empty(&self.folder.path().join(PILOT).join(RAW));
-        self.folder.write(ANALYSIS, &pretty(&analysis))?;
-        for (name, bytes) in reports::render(&analysis) {
-            self.folder.write(&name, bytes.as_bytes())?;
-        }
-        self.folder.write_sums()?;
-        Ok(analysis)
+        finish::finish(
+            &self.folder,
+            &self.plan,
+            &self.plan_sha256,
+            &self.records,
+            (&self.identity.0, &self.identity.1),
+        )
     }
 
     /// Points `evidence/latest` to this campaign.
@@ -581,19 +562,6 @@ fn random() -> Result<u64, Failure> {
 /// It cannot be read (exit 3).
 pub fn random_seed() -> Result<Seed, Failure> {
     random().map(Seed)
-}
-
-/// Removes the empty files that children who had nothing to say left.
-fn drop_empty(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry
-            .metadata()
-            .is_ok_and(|data| data.is_file() && data.len() == 0)
-        {
-            // An empty file that stays is hashed like any other.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
 }
 
 impl From<Isolation> for IsolationChoice {
