@@ -4,94 +4,20 @@
 
 mod fake;
 
-use std::path::{Path, PathBuf};
-
+use fake::campaign::{plan, programs, setting};
 use fake::{FakeHost, Fault};
-use wiretrial::campaign::overrides::Overrides;
-use wiretrial::campaign::{plan as sealing, shipped};
 use wiretrial::evidence::rows::{self, Rows, read_chain};
 use wiretrial::judge;
 use wiretrial::run::{self, End};
 use wiretrial::trial::pair::{self, PairRun};
 use wiretrial::trial::pairs;
-use wiretrial::trial::setting::{Job, Program, Programs, Setting};
+use wiretrial::trial::setting::Job;
 use wiretrial_contract::analysis::{Analysis, LoadVerdict, Verdict};
-use wiretrial_contract::control::Isolation;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{LaunchOrder, Placement, Plan, Seed, Work};
+use wiretrial_contract::plan::{LaunchOrder, Plan};
 use wiretrial_contract::record::{LedgerState, Outcome, Phase, Share, Stage, Step, TrialRecord};
 
 const PLAN_SHA256: &str = "00";
-
-fn plan(set: &[&str]) -> Plan {
-    let overrides = Overrides {
-        set: set.iter().map(|text| (*text).to_owned()).collect(),
-        pairs: Some(6),
-        ..Overrides::default()
-    };
-    let mut campaign = shipped::load("demo", &overrides).unwrap();
-    for case in &mut campaign.cases {
-        let Work::Live(live) = &mut case.work else {
-            panic!("the demo sends packets")
-        };
-        live.traffic.warm_up_ns = 0;
-    }
-    let binaries = [
-        ("generator", "g"),
-        ("receiver/baseline", "b"),
-        ("receiver/candidate", "c"),
-    ];
-    sealing::plan(sealing::Inputs {
-        campaign,
-        seed: Seed(0x5eed),
-        earlier_plans: Vec::new(),
-        ci_attempt: None,
-        isolation: Isolation::Sandbox,
-        placement: Placement {
-            steering: None,
-            receive_thread: None,
-            senders: vec![0],
-            receiver: Some(1),
-        },
-        floors: Vec::new(),
-        identities: std::collections::BTreeMap::new(),
-        origins: std::collections::BTreeMap::new(),
-        binaries: binaries
-            .map(|(role, hash)| (role.to_owned(), hash.to_owned()))
-            .into(),
-    })
-}
-
-fn programs() -> Programs {
-    // The fake host's children say their path is their hash.
-    let program = |name: &str| Program {
-        path: PathBuf::from(name),
-        sha256: name.to_owned(),
-    };
-    Programs {
-        generator: Some(program("g")),
-        receivers: vec![program("b"), program("c")],
-        outside: vec![None, None],
-    }
-}
-
-fn setting<'a>(plan: &'a Plan, programs: &'a Programs) -> Setting<'a> {
-    Setting {
-        campaign: &plan.campaign,
-        rule: &plan.rule,
-        placement: &plan.placement,
-        programs,
-        interface: "lo",
-        receive_thread: None,
-        run_id: 7,
-        seed: plan.seed.0,
-        began_ns: 0,
-        gone_ns: 0,
-        raw: Path::new("raw"),
-        allowed_targets: &[],
-        inputs: &[],
-    }
-}
 
 /// Runs the first pair of the plan that is launched in this order, to its end or until a signal.
 fn pair(plan: &Plan, order: LaunchOrder, host: &mut FakeHost) -> PairRun {

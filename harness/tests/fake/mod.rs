@@ -1,8 +1,10 @@
 //! A host that runs nothing and writes down every step. Its children answer as real ones do, with
 //! counts made from what they were asked: everything sent is seen.
 
+pub(crate) mod campaign;
+
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::time::Duration;
@@ -20,7 +22,11 @@ use wiretrial_contract::report::{
 };
 use wiretrial_contract::stamp::Class;
 
+/// What is written down, and who is told of it at once.
 pub(crate) type Log = Rc<RefCell<Vec<String>>>;
+
+/// What happens at every step after it was written down; a failure ends it.
+pub(crate) type Told = Rc<dyn Fn(&str) -> Result<(), Failure>>;
 
 /// What a child does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,32 +37,47 @@ pub(crate) enum Fault {
     SignalWhileSending,
     /// The receiver of this arm misses one datagram in this many, and its ring counts them.
     Drops(&'static str, u64),
+    /// Nothing is wrong, but costs differ from trial to trial by up to 6 %.
+    Varies,
 }
 
-#[derive(Debug)]
 pub(crate) struct FakeHost {
     pub(crate) log: Log,
     pub(crate) faults: Vec<Fault>,
+    told: Told,
+    warm_up: WarmUp,
     now_ns: u64,
 }
 
+/// Warm-up datagrams that were sent, by port.
+type WarmUp = Rc<RefCell<BTreeMap<u16, u64>>>;
+
 impl FakeHost {
     pub(crate) fn new(faults: &[Fault]) -> Self {
+        Self::telling(faults, Rc::new(|_| Ok(())))
+    }
+
+    /// One that tells somebody of every step.
+    pub(crate) fn telling(faults: &[Fault], told: Told) -> Self {
         Self {
             log: Rc::default(),
             faults: faults.to_vec(),
+            told,
+            warm_up: Rc::default(),
             now_ns: 1_000_000_000,
         }
     }
 
-    fn say(&self, line: String) {
+    fn say(&self, line: String) -> Result<(), Failure> {
+        let told = (self.told)(&line);
         self.log.borrow_mut().push(line);
+        told
     }
 }
 
 impl Host for FakeHost {
     fn launch(&mut self, launch: &Launch) -> Result<Box<dyn Process>, Failure> {
-        self.say(format!("launch {}", launch.name));
+        self.say(format!("launch {}", launch.name))?;
         let hello = Hello {
             role: launch.role,
             protocol: [1, 1],
@@ -70,6 +91,8 @@ impl Host for FakeHost {
             name: launch.name.clone(),
             hello,
             log: Rc::clone(&self.log),
+            told: Rc::clone(&self.told),
+            warm_up: Rc::clone(&self.warm_up),
             faults: self.faults.clone(),
             says: VecDeque::new(),
             receiver: None,
@@ -79,19 +102,18 @@ impl Host for FakeHost {
 
     fn wait_quiet(&mut self, rest: Duration, _cpus: f64) -> Result<Option<f64>, Failure> {
         self.now_ns += u64::try_from(rest.as_nanos()).unwrap();
-        self.say("wait until quiet".into());
+        self.say("wait until quiet".into())?;
         Ok(Some(0.0))
     }
 
     fn begin_window(&mut self, ours: &[u32]) -> Result<(), Failure> {
-        self.say(format!("counters of {} processes", ours.len()));
-        Ok(())
+        self.say(format!("counters of {} processes", ours.len()))
     }
 
     fn end_window(&mut self) -> Result<HostWindow, Failure> {
-        self.say("counters again".into());
+        self.say("counters again".into())?;
         let start = HostCounters {
-            at_ns: self.now_ns,
+            at_ns: 0,
             links: [(
                 "lo".to_owned(),
                 [("rx_dropped".to_owned(), 0), ("rx_nohandler".to_owned(), 0)].into(),
@@ -100,7 +122,7 @@ impl Host for FakeHost {
             ..HostCounters::default()
         };
         let end = HostCounters {
-            at_ns: self.now_ns + 4_000_000_000,
+            at_ns: 4_000_000_000,
             ..start.clone()
         };
         Ok(HostWindow {
@@ -123,6 +145,8 @@ struct FakeProcess {
     name: String,
     hello: Hello,
     log: Log,
+    told: Told,
+    warm_up: WarmUp,
     faults: Vec<Fault>,
     says: VecDeque<Result<FromChild, Failure>>,
     receiver: Option<ReceiverPrepare>,
@@ -130,6 +154,12 @@ struct FakeProcess {
 }
 
 impl FakeProcess {
+    fn say(&self, line: String) -> Result<(), Failure> {
+        let told = (self.told)(&line);
+        self.log.borrow_mut().push(line);
+        told
+    }
+
     fn has(&self, fault: &Fault) -> bool {
         self.faults.contains(fault)
     }
@@ -149,6 +179,25 @@ impl FakeProcess {
             Fault::Drops(arm, one_in) if self.is_of(arm) => Some(*one_in),
             _ => None,
         })
+    }
+
+    fn warm_up_sent(&self) -> u64 {
+        let port = self.receiver.as_ref().map_or(0, |prepare| prepare.port);
+        self.warm_up.borrow().get(&port).copied().unwrap_or(0)
+    }
+
+    fn ns_per_packet(&self) -> u64 {
+        let ns = if self.name == "receiver of candidate" {
+            500
+        } else {
+            3000
+        };
+        let trial = self.receiver.as_ref().map_or(0, |r| r.identity.trial);
+        if self.has(&Fault::Varies) {
+            ns + ns * u64::from(trial * 5 % 7) / 100
+        } else {
+            ns
+        }
     }
 
     fn ready(&self, prepare: &ReceiverPrepare) -> FromChild {
@@ -204,6 +253,9 @@ impl Process for FakeProcess {
             ToChild::Probe => "probe",
             ToChild::Go => {
                 let prepare = self.generator.clone().unwrap();
+                let groups = prepare.groups.iter();
+                let by_port = groups.map(|group| (group.target.port(), warm_up(group)));
+                self.warm_up.borrow_mut().extend(by_port);
                 if self.has(&Fault::SignalWhileSending) {
                     self.says.push_back(Err(Failure::interrupted()));
                 } else {
@@ -224,17 +276,15 @@ impl Process for FakeProcess {
                     .push_back(Ok(FromChild::ReceiverReport(Box::new(seen(
                         accepted - dropped,
                         dropped,
-                        self.name == "receiver of candidate",
+                        self.warm_up_sent(),
+                        self.ns_per_packet(),
                     )))));
                 "stop"
             }
             ToChild::Beat => "beat",
             ToChild::Bye => "bye",
         };
-        self.log
-            .borrow_mut()
-            .push(format!("{word} -> {}", self.name));
-        Ok(())
+        self.say(format!("{word} -> {}", self.name))
     }
 
     fn poll(&mut self, limit: Duration) -> Result<Option<FromChild>, Failure> {
@@ -256,15 +306,14 @@ impl Process for FakeProcess {
                 | FromChild::PassReport(_) => "report",
                 FromChild::Error(_) => "error",
             };
-            self.log
-                .borrow_mut()
-                .push(format!("{word} <- {}", self.name));
+            self.say(format!("{word} <- {}", self.name))?;
         }
         said
     }
 
     fn end(&mut self) {
-        self.log.borrow_mut().push(format!("end {}", self.name));
+        // A process ends all the same where somebody does not like it.
+        let _ = self.say(format!("end {}", self.name));
     }
 }
 
@@ -332,9 +381,10 @@ fn sent(prepare: &GeneratorPrepare) -> FromChild {
     }))
 }
 
-fn seen(unique: u64, dropped: u64, cheap: bool) -> ReceiverReport {
+fn seen(unique: u64, dropped: u64, warm_up: u64, ns_per_packet: u64) -> ReceiverReport {
     let copies = Copies {
         unique,
+        warm_up,
         ..Copies::default()
     };
     ReceiverReport {
@@ -346,12 +396,12 @@ fn seen(unique: u64, dropped: u64, cheap: bool) -> ReceiverReport {
         late: 0,
         truncated: 0,
         pcap: Some(PcapCounters {
-            received: unique + dropped,
+            received: unique + warm_up + dropped,
             dropped,
             interface_dropped: None,
         }),
         dispatches: 1,
-        process_cpu_ns: Some(unique * if cheap { 500 } else { 3000 }),
+        process_cpu_ns: Some(unique * ns_per_packet),
         start_up_cpu_ns: 1,
         owed_at_stop: Some(0),
         drain_ns: 0,
