@@ -12,6 +12,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
+use std::time::Duration;
 
 use fake::campaign::{plan, programs, setting};
 use fake::{FakeHost, Fault};
@@ -41,6 +42,8 @@ const STEP: &str = "step: ";
 const END: &str = "end: ";
 /// What tmpfs gives out at a time, bytes.
 const PAGE: u64 = 4_096;
+/// The answer that follows a signal.
+const SIGNALLED: &str = "signalled";
 const WORDS: &str = "a host that answers";
 
 /// The process that is killed.
@@ -53,6 +56,10 @@ fn the_campaign() {
         tell(&format!("{STEP}{step}"));
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer).unwrap();
+        if answer.trim() == SIGNALLED {
+            // It may be on its way to another thread.
+            interrupt.sleep(Duration::from_secs(60))?;
+        }
         interrupt.check()
     };
     let code = match campaign(&folder, Rc::new(told)) {
@@ -188,7 +195,7 @@ impl Process {
     }
 
     /// Lets it run to its end: its steps and exit code.
-    fn to_the_end(mut self) -> (Vec<String>, u8) {
+    fn at_its_end(mut self) -> (Vec<String>, u8) {
         let mut steps = Vec::new();
         loop {
             match self.step() {
@@ -235,7 +242,7 @@ struct Whole {
 fn whole(arrangement: &str) -> Whole {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("whole");
-    let (steps, code) = Process::start(&folder, arrangement).to_the_end();
+    let (steps, code) = Process::start(&folder, arrangement).at_its_end();
     assert_eq!(code, exit::DONE);
     assert!(verified(&folder) > 0);
     Whole {
@@ -253,7 +260,7 @@ fn verified(folder: &Path) -> usize {
 
 /// Goes on with what is in a folder; the analysis in the end.
 fn resumed(folder: &Path, arrangement: &str) -> Vec<u8> {
-    let (_, code) = Process::start(folder, arrangement).to_the_end();
+    let (_, code) = Process::start(folder, arrangement).at_its_end();
     assert_eq!(code, exit::DONE);
     verified(folder);
     fs::read(folder.join(ANALYSIS)).unwrap()
@@ -330,7 +337,7 @@ fn a_torn_last_line_is_kept_aside_and_run_again() {
         let copy = whole.root.path().join(format!("torn-{end}"));
         copy_all(&folder, &copy);
         fs::write(copy.join(rows::FILE), &bytes[..end]).unwrap();
-        let (_, code) = Process::start(&copy, "interleaved").to_the_end();
+        let (_, code) = Process::start(&copy, "interleaved").at_its_end();
         assert_eq!(code, exit::DONE);
         assert_eq!(fs::read(copy.join("raw/torn-1")).unwrap(), bytes[last..end]);
         // The pair's other row was whole: the pair is a voided one, and is run again.
@@ -373,13 +380,12 @@ fn a_signal_voids_the_pair_it_hits_and_nothing_else() {
     let sends = |at: &usize| whole.steps[*at] == "go -> generator";
     // The rehearsal sends too.
     let at = (0..whole.steps.len()).filter(sends).nth(3).unwrap();
-    let process = Process::start(&folder, "interleaved").until(at, |child| {
+    let mut process = Process::start(&folder, "interleaved").until(at, |child| {
         let id = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
         nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).unwrap();
     });
-    let mut process = process;
-    process.go_on();
-    let (_, code) = process.to_the_end();
+    writeln!(process.child.stdin.as_mut().unwrap(), "{SIGNALLED}").unwrap();
+    let (_, code) = process.at_its_end();
     assert_eq!(code, exit::INTERRUPTED);
     resumed(&folder, "interleaved");
     let again = again::open(Folder::open(&folder).unwrap()).unwrap();
