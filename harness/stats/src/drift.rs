@@ -7,6 +7,7 @@ use crate::distribution::{t_quantile_two_sided, two_sided_t};
 use crate::interval::{ALPHA_90, ALPHA_95, Interval, Limits, Scale};
 use crate::order::{First, shuffle};
 use crate::random::Stream;
+use crate::rank::ranks;
 use crate::sum::{exact_sum, length, mean, squares};
 use crate::verdict::{Question, Reason, Verdict};
 
@@ -165,18 +166,6 @@ pub fn spearman(values: &[f64]) -> Option<f64> {
         places += (time - centre).powi(2);
     }
     (own > 0.0).then(|| cross / (own * places).sqrt())
-}
-
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let at = |value: &f64| {
-        let below = values.iter().filter(|other| *other < value).count();
-        let same = values
-            .iter()
-            .filter(|other| other.total_cmp(value).is_eq())
-            .count();
-        length(below) + (length(same) + 1.0) / 2.0
-    };
-    values.iter().map(at).collect()
 }
 
 /// Pearson's correlation between each value and the next, -1..=1. `None` below 3 values or without

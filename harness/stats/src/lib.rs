@@ -15,5 +15,6 @@ pub mod order;
 pub mod power;
 pub mod proportion;
 pub mod random;
+pub mod rank;
 mod sum;
 pub mod verdict;
