@@ -172,12 +172,12 @@ fn fill(out: &mut Comparison, compared: &interval::Comparison) {
         .leave_one_out
         .map(|range| [round12(range.lo), round12(range.hi)]);
     if let Ok(all) = &compared.intervals {
-        out.percentile = limits(&all.percentile);
+        out.percentile = all.percentile.as_ref().map(limits).unwrap_or_default();
         out.expanded = all.expanded.as_ref().map(limits).unwrap_or_default();
         out.delta_t = limits(&all.delta_t);
         out.decision = limits(&all.decision);
         out.exact = all.exact.as_ref().map(limits);
-        out.index_sha256 = Some(all.index_sha256.clone());
+        out.index_sha256.clone_from(&all.index_sha256);
     }
 }
 

@@ -5,7 +5,7 @@
 //! a difference of two logarithms of gamma functions loses the digits that matter.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
-use statrs::function::erf::erfc;
+use statrs::function::erf::{erfc, erfc_inv};
 use statrs::function::gamma::{gamma_ur, ln_gamma};
 
 /// Terms of the continued fraction; about the square root of the larger parameter is needed.
@@ -15,6 +15,17 @@ const MAX_TERMS: u32 = 100_000;
 #[must_use]
 pub fn normal_cdf(z: f64) -> f64 {
     0.5 * erfc(-z / std::f64::consts::SQRT_2)
+}
+
+/// The value below which a standard normal falls with probability `p`; infinite at 0 and 1, NaN
+/// outside.
+#[must_use]
+pub fn normal_quantile(p: f64) -> f64 {
+    if (0.0..=1.0).contains(&p) {
+        -std::f64::consts::SQRT_2 * erfc_inv(2.0 * p)
+    } else {
+        f64::NAN
+    }
 }
 
 /// Probability that a value of Student's t with `freedom` degrees of freedom is above `t`.
@@ -197,6 +208,9 @@ mod tests {
     fn normal_and_chi_square() {
         close(normal_cdf(-1.959_963_984_540_054), 0.025, 2.5e-12);
         close(normal_cdf(0.0), 0.5, 1e-15);
+        close(normal_quantile(0.975), 1.959_963_984_540_054, 1e-10);
+        close(normal_quantile(1e-9), -5.997_807_015, 1e-8);
+        assert!(normal_quantile(0.0).is_infinite() && normal_quantile(1.5).is_nan());
         close(
             chi_square_upper_tail(3.841_458_820_694_124, 1.0),
             0.05,

@@ -102,7 +102,7 @@ fn the_plain_percentile_interval_is_too_narrow() {
     let misses: u32 = (0..CAMPAIGNS)
         .map(|_| {
             let (a, b) = arms(12, || 1.0 + 0.05 * noise.normal());
-            let interval = percentile(&resamples.ratios(&a, &b), ALPHA_95);
+            let interval = percentile(&mut resamples.ratios(&a, &b), ALPHA_95);
             u32::from(interval.lo > 1.0 || interval.hi < 1.0)
         })
         .sum();

@@ -1,7 +1,9 @@
 //! What may be compared, and what is refused before anything is computed.
 
-use crate::bootstrap::MAX_PAIRS;
 use std::fmt;
+
+/// Most pairs that are compared.
+pub const MAX_PAIRS: usize = 1_000_000;
 
 /// How two arms are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub enum Unusable {
         /// Values of the candidate.
         candidate: usize,
     },
-    /// No pair at all, or more than an index map holds.
+    /// No pair at all, or more than [`MAX_PAIRS`]; or not the number that resamples were made for.
     PairCount {
         /// The number of pairs.
         pairs: usize,
@@ -145,11 +147,12 @@ mod tests {
             check(Scale::Ratio, &[], &[]),
             Err(Unusable::PairCount { pairs: 0 })
         );
-        let many = [1.0; MAX_PAIRS + 1];
+        let many = vec![1.0; MAX_PAIRS + 1];
         assert_eq!(
             check(Scale::Ratio, &many, &many),
-            Err(Unusable::PairCount { pairs: 257 })
+            Err(Unusable::PairCount { pairs: 1_000_001 })
         );
+        assert_eq!(check(Scale::Ratio, &many[1..], &many[1..]), Ok(()));
         assert!(unpaired.to_string().starts_with("2 baseline"));
     }
 }

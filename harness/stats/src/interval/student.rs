@@ -3,7 +3,7 @@
 use super::Interval;
 use super::input::{Scale, Unusable, check, pairs};
 use crate::distribution::{t_quantile_two_sided, t_upper_tail, two_sided_t};
-use crate::sum::{exact_sum, length, mean, squares};
+use crate::sum::{deviation, exact_sum, length, mean, squares};
 
 /// An estimate with a standard error that is read against Student's t.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,6 +26,22 @@ impl Student {
     pub fn new(scale: Scale, baseline: &[f64], candidate: &[f64]) -> Result<Self, Unusable> {
         check(scale, baseline, candidate)?;
         Ok(Self::of(scale, baseline, candidate))
+    }
+
+    /// The mean logarithm of the pair ratios, with their standard deviation over the root of n: the
+    /// geometric ratio. It is secondary: it tells of the typical pair, not of the total cost.
+    ///
+    /// # Errors
+    /// [`Unusable`], with values not above 0 refused.
+    pub fn geometric(baseline: &[f64], candidate: &[f64]) -> Result<Self, Unusable> {
+        let logs = super::pair_effects(Scale::Ratio, baseline, candidate)?;
+        let n = length(logs.len());
+        Ok(Self {
+            scale: Scale::Ratio,
+            estimate: mean(&logs),
+            se: deviation(&logs) / n.sqrt(),
+            freedom: n - 1.0,
+        })
     }
 
     pub(super) fn of(scale: Scale, baseline: &[f64], candidate: &[f64]) -> Self {
