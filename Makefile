@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
 BINARIES := wiretrial wiretrial-generator wiretrial-receiver wiretrial-receiver-heap
 
-.PHONY: demo test lint bench install packages test-packages release
+.PHONY: demo test lint bench install packages test-packages bench-packages release examples
 
 ## demo: build and run the demo campaign on real packets
 demo: release
@@ -23,8 +23,9 @@ lint: packages
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
-## bench: how far equal arms come out apart on this host, interleaved and sequential
-bench: release
+## bench: resampling against scipy, and how far equal arms come out apart on this host
+bench: release examples
+	.ci/bench-stats $(RELEASE)/examples/passes
 	.ci/bench $(RELEASE)
 
 ## install: put the executables that make demo built into PREFIX/bin
@@ -34,12 +35,18 @@ install:
 	install -m 755 $(addprefix $(RELEASE)/,$(BINARIES)) $(DESTDIR)$(PREFIX)/bin
 
 # Executables are told apart by their hash, so the folder they were built in must not be in them.
-release: export RUSTFLAGS += --remap-path-prefix=$(CURDIR)=wiretrial
+release examples: export RUSTFLAGS += --remap-path-prefix=$(CURDIR)=wiretrial
 release: packages
 	$(CARGO) build --workspace --locked --release --bins
+
+examples: bench-packages
+	$(CARGO) build --package wiretrial-stats --locked --release --examples
 
 packages:
 	@.ci/packages build
 
 test-packages:
 	@.ci/packages test
+
+bench-packages:
+	@.ci/packages bench

@@ -45,9 +45,10 @@ impl Resamples {
         }
         let stream = Stream::new(seed);
         let bound = pairs as u64;
-        let indices = (0..(rows * pairs) as u64)
-            .map(|k| high_half(stream.at(k), bound) as u8)
-            .collect();
+        let mut indices = vec![0; rows * pairs];
+        for (index, draw) in indices.iter_mut().zip(stream.draws()) {
+            *index = high_half(draw, bound) as u8;
+        }
         Some(Self { pairs, indices })
     }
 

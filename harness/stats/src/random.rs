@@ -87,6 +87,16 @@ impl Stream {
         mix(self.seed.wrapping_add(k.wrapping_add(1).wrapping_mul(STEP)))
     }
 
+    /// Draw number 0 and all that follow, wherever the stream stands: a step a draw instead of a
+    /// product.
+    pub(crate) fn draws(&self) -> impl Iterator<Item = u64> {
+        let mut state = self.seed;
+        std::iter::repeat_with(move || {
+            state = state.wrapping_add(STEP);
+            mix(state)
+        })
+    }
+
     /// The next draw, uniform over all 64-bit values.
     pub const fn draw(&mut self) -> u64 {
         let value = self.at(self.next);
@@ -133,6 +143,7 @@ mod tests {
         ];
         assert_eq!(draws, expected);
         assert_eq!(stream.at(2), expected[2]);
+        assert_eq!(stream.draws().take(5).collect::<Vec<_>>(), expected);
     }
 
     #[test]

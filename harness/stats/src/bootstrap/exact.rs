@@ -37,8 +37,9 @@ impl Exact {
         let count = multisets(pairs);
         let mut walk = Walk {
             parts: baseline.iter().zip(candidate).map(Part::of).collect(),
-            values: Vec::with_capacity(count),
-            weights: Vec::with_capacity(count),
+            values: vec![0.0; count],
+            weights: vec![0; count],
+            done: 0,
         };
         walk.descend(0, pairs, 0.0, 0.0, 1);
         let (values, weights) = (walk.values, walk.weights);
@@ -132,8 +133,8 @@ impl Exact {
     }
 }
 
-/// Buckets of equal width. A larger value never falls into an earlier bucket: subtraction and
-/// multiplication round monotonically.
+/// Buckets of equal width. A larger value never falls into an earlier bucket: each step rounds
+/// monotonically.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Buckets {
     start: f64,
@@ -143,29 +144,46 @@ struct Buckets {
 impl Buckets {
     /// From the smallest to the largest value; `None` where one is not finite.
     fn over(values: &[f64]) -> Option<Self> {
-        let (mut low, mut high, mut sum) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
-        for value in values {
-            low = if *value < low { *value } else { low };
-            high = if *value > high { *value } else { high };
-            // stays 0 for finite values, and a NaN that comparisons overlook sticks to it
-            sum += *value * 0.0;
+        const LANES: usize = 8;
+        // Several running extremes, so that no comparison waits for the one before it.
+        let (mut lows, mut highs) = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
+        let mut zeros = [0.0; LANES];
+        for chunk in values.chunks(LANES) {
+            for (lane, value) in chunk.iter().enumerate() {
+                lows[lane] = if *value < lows[lane] {
+                    *value
+                } else {
+                    lows[lane]
+                };
+                highs[lane] = if *value > highs[lane] {
+                    *value
+                } else {
+                    highs[lane]
+                };
+                // 0 for finite values; the NaN that comparisons overlook sticks to it
+                zeros[lane] += *value * 0.0;
+            }
         }
-        let finite = low.is_finite() && high.is_finite() && f64::is_finite(sum);
-        let per_unit = length(BUCKETS) / (high - low);
-        finite.then(|| Self {
+        let low = lows.into_iter().fold(f64::INFINITY, f64::min);
+        let high = highs.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        let per_unit = length(BUCKETS - 1) / (high - low);
+        zeros.iter().all(|zero| zero.is_finite()).then(|| Self {
             start: low,
             // a single value, or values too close together, share the first bucket
             per_unit: if per_unit.is_finite() { per_unit } else { 0.0 },
         })
     }
 
+    /// The place nearest to the value. The spacing of numbers from 2^52 on is 1, so the last bits of
+    /// a sum of that size are an integer; this is far cheaper than a conversion that must saturate.
     #[allow(
         clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the product lies between 0 and the number of buckets"
+        reason = "only the last bits are wanted"
     )]
     fn bucket(self, value: f64) -> usize {
-        (((value - self.start) * self.per_unit) as usize).min(BUCKETS - 1)
+        const SPACING_ONE: f64 = 4_503_599_627_370_496.0;
+        let place = (value - self.start) * self.per_unit + SPACING_ONE;
+        place.to_bits() as usize & (BUCKETS - 1)
     }
 }
 
@@ -205,34 +223,51 @@ struct Walk {
     parts: Vec<Part>,
     values: Vec<f64>,
     weights: Vec<u32>,
+    done: usize,
 }
 
 impl Walk {
     /// `left` places are still open; `weight` counts the ways to have filled the others.
     fn descend(&mut self, pair: usize, left: usize, below: f64, above: f64, weight: u32) {
-        let part = &self.parts[pair];
-        let Some(last) = self.parts.get(pair + 1) else {
-            // one pair alone: it fills every place
-            let ratio = (above + part.above[left]) / (below + part.below[left]);
-            self.values.push(ratio);
-            self.weights.push(weight);
+        match self.parts.len() - pair {
+            1 => {
+                let part = &self.parts[pair];
+                self.values[self.done] = (above + part.above[left]) / (below + part.below[left]);
+                self.weights[self.done] = weight;
+                self.done += 1;
+            }
+            2 => self.last_two(left, below, above, weight),
+            rest => {
+                for (times, ways) in CHOOSE[left].iter().enumerate().take(left + 1) {
+                    let part = &self.parts[pair];
+                    let (below, above) = (below + part.below[times], above + part.above[times]);
+                    // the innermost call spelled out, so that it is compiled into this loop
+                    if rest == 3 {
+                        self.last_two(left - times, below, above, weight * ways);
+                    } else {
+                        self.descend(pair + 1, left - times, below, above, weight * ways);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn last_two(&mut self, left: usize, below: f64, above: f64, weight: u32) {
+        let [.., one, two] = &self.parts[..] else {
             return;
         };
-        if pair + 2 == self.parts.len() {
-            for (times, ways) in CHOOSE[left].iter().enumerate().take(left + 1) {
-                let rest = left - times;
-                let ratio = (above + part.above[times] + last.above[rest])
-                    / (below + part.below[times] + last.below[rest]);
-                self.values.push(ratio);
-                self.weights.push(weight * ways);
-            }
-            return;
+        let next = self.done + left + 1;
+        let values = self.values[self.done..next].iter_mut();
+        let weights = self.weights[self.done..next].iter_mut();
+        let first = one.below.iter().zip(&one.above).zip(&CHOOSE[left]);
+        let second = two.below[..=left].iter().zip(&two.above[..=left]).rev();
+        let counts = first.zip(second);
+        for ((value, total), (((a, b), ways), (c, d))) in values.zip(weights).zip(counts) {
+            *value = (above + b + d) / (below + a + c);
+            *total = weight * ways;
         }
-        for (times, ways) in CHOOSE[left].iter().enumerate().take(left + 1) {
-            let part = &self.parts[pair];
-            let (below, above) = (below + part.below[times], above + part.above[times]);
-            self.descend(pair + 1, left - times, below, above, weight * ways);
-        }
+        self.done = next;
     }
 }
 
