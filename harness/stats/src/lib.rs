@@ -8,6 +8,7 @@
 pub mod bootstrap;
 pub mod distribution;
 pub mod drift;
+pub mod family;
 pub mod interval;
 pub mod loss;
 pub mod mean;

@@ -129,6 +129,14 @@ pub fn calibration_limit(comparisons: u64) -> u64 {
     (0..=comparisons).find(rare).unwrap_or(comparisons + 1)
 }
 
+/// Probability that [`calibration_limit`] rejects when each of `comparisons` A/A comparisons excludes
+/// no difference with probability `rate` instead of 5 %: what a calibration that passed could have
+/// found. 0 where no count is high enough to reject; NaN for a rate outside 0..=1.
+#[must_use]
+pub fn calibration_power(comparisons: u64, rate: f64) -> f64 {
+    binomial_upper_tail(calibration_limit(comparisons), comparisons, rate)
+}
+
 /// Two-sided p of Fisher's exact test for `k` of `n` against `j` of `m`: the probability of all
 /// tables with these totals that are not likelier than the one seen. 1 when a count exceeds its total.
 #[must_use]
@@ -233,6 +241,21 @@ mod tests {
         for (comparisons, limit) in [(10, 4), (20, 5), (40, 7), (60, 8), (100, 12), (200, 19)] {
             assert_eq!(calibration_limit(comparisons), limit, "{comparisons}");
         }
+    }
+
+    #[test]
+    fn what_a_passed_calibration_could_have_found() {
+        for (comparisons, tenth, fifth) in [(20, 0.04, 0.37), (60, 0.25, 0.93), (200, 0.63, 1.00)] {
+            close(calibration_power(comparisons, 0.10), tenth, 5e-3);
+            close(calibration_power(comparisons, 0.20), fifth, 5e-3);
+        }
+        // at the nominal rate it is the false alarm rate of the limit
+        assert!((10..300).all(|comparisons| calibration_power(comparisons, 0.05) <= 0.01));
+        // both of two: the square of the rate
+        assert_eq!(calibration_limit(2), 2);
+        close(calibration_power(2, 0.2), 0.04, 1e-12);
+        close(calibration_power(1, 0.2), 0.0, 0.0);
+        close(calibration_power(0, 0.2), 0.0, 0.0);
     }
 
     #[test]
