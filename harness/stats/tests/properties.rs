@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use proptest::prelude::*;
-use wiretrial_stats::bootstrap::Resamples;
+use wiretrial_stats::bootstrap::{Exact, Resamples};
 use wiretrial_stats::interval::{
-    ALPHA_95, Enumerate, Intervals, Limits, Scale, Student, compare, decision,
+    ALPHA_95, Enumerate, Intervals, Limits, Scale, Student, compare, decision, fieller,
 };
 use wiretrial_stats::verdict::{Question, Verdict};
 
@@ -60,6 +60,37 @@ proptest! {
         let (drawn, reversed) = (forth.percentile.unwrap(), rear.percentile.unwrap());
         prop_assert!((drawn.lo95 * reversed.hi95 - 1.0).abs() < 1e-4);
         prop_assert!((drawn.hi95 * reversed.lo95 - 1.0).abs() < 1e-4);
+        prop_assert!((forth.decision.lo95 * rear.decision.hi95 - 1.0).abs() < 1e-4);
+        prop_assert!((forth.decision.hi90 * rear.decision.lo90 - 1.0).abs() < 1e-4);
+        let (f, g) = (fieller(&a, &b, ALPHA_95).unwrap(), fieller(&b, &a, ALPHA_95).unwrap());
+        prop_assert!(near(f.lo * g.hi, 1.0) && near(f.hi * g.lo, 1.0));
+    }
+
+    #[test]
+    fn enumerated_limits_mirror_up_to_ties(mut pairs in costs()) {
+        pairs.truncate(8);
+        let (a, b) = split(&pairs);
+        let (there, back) = (Exact::ratios(&a, &b).unwrap(), Exact::ratios(&b, &a).unwrap());
+        // halves and quarters of n^n are often reached exactly, which leaves two answers
+        for p in [0.025, 0.05, 0.25, 0.5, 0.75] {
+            let (value, mirrored) = (there.quantile(p), 1.0 / back.quantile(1.0 - p));
+            let reached = there.cdf(value * (1.0 + 1e-12));
+            let next_begins = there.cdf(mirrored * (1.0 - 1e-12));
+            prop_assert!(
+                near(value, mirrored) || (near(reached, p) && near(next_begins, p)),
+                "{} {} {} {}", p, value, mirrored, reached
+            );
+        }
+    }
+
+    #[test]
+    fn draws_are_what_the_index_map_says(pairs in costs(), seed: u64, row in 0usize..200) {
+        let (a, b) = split(&pairs);
+        let map = Resamples::with_rows(seed, a.len(), 200).unwrap();
+        let drawn = map.row(row).unwrap().iter().map(|index| usize::from(*index));
+        let (below, above) =
+            drawn.fold((0.0, 0.0), |(below, above), index| (below + a[index], above + b[index]));
+        prop_assert!(map.ratios(&a, &b).values()[row].total_cmp(&(above / below)).is_eq());
     }
 
     #[test]
@@ -130,4 +161,53 @@ fn differences_shift_and_mirror() {
     let same = compare(Scale::Difference, &a, &a, 7, Enumerate::No).unwrap();
     assert!(same.deterministic);
     assert_eq!(same.intervals.unwrap().decision, Limits::point(0.0));
+}
+
+/// The table of verdicts, each rule on its own, over every order of four ends drawn from both sides of
+/// every threshold and from the thresholds themselves.
+#[test]
+fn every_interval_has_exactly_one_class() {
+    let (low, high) = (1.0 / (1.0 + MARGIN), 1.0 + MARGIN);
+    let mut grid = vec![0.9, 1.1];
+    for threshold in [low, 1.0, high] {
+        grid.extend([
+            threshold * (1.0 - 1e-9),
+            threshold,
+            threshold * (1.0 + 1e-9),
+        ]);
+        grid.extend([threshold * 0.99, threshold * 1.01]);
+    }
+    let mut seen = Vec::new();
+    let pick = |code: usize, place: u32| grid[code / grid.len().pow(place) % grid.len()];
+    for code in 0..grid.len().pow(4) {
+        let limits = Limits {
+            lo95: pick(code, 0),
+            lo90: pick(code, 1),
+            hi90: pick(code, 2),
+            hi95: pick(code, 3),
+        };
+        let ends = [limits.lo95, limits.lo90, limits.hi90, limits.hi95];
+        if !ends.is_sorted() {
+            continue;
+        }
+        let equivalent = limits.lo90 > low && limits.hi90 < high;
+        let (better, worse) = (limits.hi95 < low, limits.lo95 > high);
+        let improved = limits.hi95 < 1.0 && !better && !equivalent;
+        let regressed = limits.lo95 > 1.0 && !worse && !equivalent;
+        let spans = limits.lo95 <= 1.0 && limits.hi95 >= 1.0 && !equivalent;
+        let rules = [
+            (better, Verdict::ImprovedWorthwhile),
+            (improved, Verdict::Improved),
+            (equivalent, Verdict::Equivalent),
+            (spans, Verdict::Inconclusive),
+            (regressed, Verdict::Regressed),
+            (worse, Verdict::RegressedWorthwhile),
+        ];
+        let holding: Vec<Verdict> = rules.iter().filter(|r| r.0).map(|r| r.1).collect();
+        assert_eq!(holding, [class(&limits)], "{limits:?}");
+        if !seen.contains(&holding[0]) {
+            seen.push(holding[0]);
+        }
+    }
+    assert_eq!(seen.len(), 6, "{seen:?}");
 }
