@@ -748,7 +748,8 @@ fn values_that_do_not_fit_together() {
             &["design.primary=elapsed-ns-per-unit"],
             "design.primary is elapsed-ns-per-unit; at a fixed offered rate that is the generator's clock, choose \
              capture-cost-ns-per-packet, process-cpu-ns-per-packet, capture-kernel-ns-per-packet, \
-             send-call-ns-per-packet, peak-rss-bytes",
+             send-call-ns-per-packet, peak-rss-bytes, lost-per-million, \
+             context-switches-per-million, page-faults-per-million",
         ),
         (
             &["traffic.rate-pps=0"],

@@ -60,24 +60,45 @@ pub(crate) fn listed(set: &CpuSet) -> Vec<u32> {
         .collect()
 }
 
-/// Context switches of the process since it started, all threads (getrusage(2)).
+/// What the kernel counted of the process since it started, all threads (getrusage(2)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Switches {
-    /// It gave the CPU up.
-    pub voluntary: u64,
-    /// The CPU was taken from it.
-    pub involuntary: u64,
+pub struct Usage {
+    /// Context switches for which it gave the CPU up.
+    pub voluntary_switches: u64,
+    /// Context switches for which the CPU was taken from it.
+    pub involuntary_switches: u64,
+    /// Page faults that took no reading from a disk.
+    pub minor_faults: u64,
+    /// Page faults that took one.
+    pub major_faults: u64,
 }
 
-impl Switches {
+impl Usage {
     /// The counts now; `None` when the kernel does not say.
     #[must_use]
     pub fn now() -> Option<Self> {
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
         Some(Self {
-            voluntary: u64::try_from(usage.voluntary_context_switches()).ok()?,
-            involuntary: u64::try_from(usage.involuntary_context_switches()).ok()?,
+            voluntary_switches: u64::try_from(usage.voluntary_context_switches()).ok()?,
+            involuntary_switches: u64::try_from(usage.involuntary_context_switches()).ok()?,
+            minor_faults: u64::try_from(usage.minor_page_faults()).ok()?,
+            major_faults: u64::try_from(usage.major_page_faults()).ok()?,
         })
+    }
+
+    /// What was counted since `then`, an earlier reading.
+    #[must_use]
+    pub const fn since(self, then: Self) -> Self {
+        Self {
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(then.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(then.involuntary_switches),
+            minor_faults: self.minor_faults.saturating_sub(then.minor_faults),
+            major_faults: self.major_faults.saturating_sub(then.major_faults),
+        }
     }
 }
 
@@ -154,6 +175,16 @@ mod tests {
         }
         let failure = pin(1023).unwrap_err();
         assert!(failure.message.contains("cpu 1023"), "{failure}");
+    }
+
+    #[test]
+    fn pages_that_are_touched_for_the_first_time_are_faults() {
+        let before = Usage::now().unwrap();
+        // So much is mapped anew and is no memory that was freed before.
+        let bytes = vec![1_u8; 64 << 20];
+        let since = Usage::now().unwrap().since(before);
+        assert!(since.minor_faults > 0, "{since:?}");
+        assert_eq!(bytes.last(), Some(&1));
     }
 
     #[test]

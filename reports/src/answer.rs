@@ -128,6 +128,10 @@ pub(crate) fn mean_decimals(comparison: &Comparison) -> usize {
         comparison.decision.hi95,
         comparison.mean_baseline,
     ) {
+        // The interval of a difference is in the unit already.
+        (Some(lo), Some(hi), _) if comparison.metric.is_difference() => {
+            number::decimals((hi - lo) / 2.0)
+        }
         (Some(lo), Some(hi), Some(mean)) => number::decimals((hi - lo) / 2.0 * mean.abs()),
         _ => 0,
     }

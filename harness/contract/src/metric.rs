@@ -29,6 +29,14 @@ pub enum Metric {
     InstructionsPerPacket,
     /// Bytes that the capture process took from its allocator; diagnostic trials only.
     HeapBytesPerPacket,
+    /// Lost of a million accepted packets, from the ledger; it can be 0.
+    LostPerMillion,
+    /// Context switches of the capture process, voluntary and involuntary, for a million packets
+    /// handed to it; it can be 0.
+    ContextSwitchesPerMillion,
+    /// Page faults of the capture process, minor and major, for a million packets handed to it; it
+    /// can be 0.
+    PageFaultsPerMillion,
     /// Time a unit of work; `file` and `command` workloads only.
     ElapsedNsPerUnit,
     /// Units of work a second; `file` and `command` workloads only.
@@ -49,7 +57,7 @@ pub enum Direction {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::CaptureCostNsPerPacket,
         Self::ProcessCpuNsPerPacket,
         Self::ReceiveCpuNsPerPacket,
@@ -60,6 +68,9 @@ impl Metric {
         Self::PeakRssBytes,
         Self::InstructionsPerPacket,
         Self::HeapBytesPerPacket,
+        Self::LostPerMillion,
+        Self::ContextSwitchesPerMillion,
+        Self::PageFaultsPerMillion,
         Self::ElapsedNsPerUnit,
         Self::UnitsPerSecond,
         Self::MaxSustainedPps,
@@ -77,6 +88,9 @@ impl Metric {
                 Self::LatencyP50Ns,
                 Self::LatencyP99Ns,
                 Self::PeakRssBytes,
+                Self::LostPerMillion,
+                Self::ContextSwitchesPerMillion,
+                Self::PageFaultsPerMillion,
             ],
             // The receiving CPU spends far more on waking up than on a capture: its share is noise
             // beside what the programs differ in.
@@ -88,6 +102,9 @@ impl Metric {
                 Self::LatencyP50Ns,
                 Self::LatencyP99Ns,
                 Self::PeakRssBytes,
+                Self::LostPerMillion,
+                Self::ContextSwitchesPerMillion,
+                Self::PageFaultsPerMillion,
             ],
             (Workload::File, _) => &[
                 Self::ProcessCpuNsPerPacket,
@@ -119,6 +136,25 @@ impl Metric {
         matches!(self, Self::LatencyP50Ns | Self::LatencyP99Ns)
     }
 
+    /// Whether it is compared as the difference of the arms' means and not as their ratio: 0 is a
+    /// value of it like any other.
+    #[must_use]
+    pub const fn is_difference(self) -> bool {
+        matches!(
+            self,
+            Self::LostPerMillion | Self::ContextSwitchesPerMillion | Self::PageFaultsPerMillion
+        )
+    }
+
+    /// Whether in live trials only the built-in receiver tells it.
+    #[must_use]
+    pub const fn is_told_by_the_receiver(self) -> bool {
+        matches!(
+            self,
+            Self::ContextSwitchesPerMillion | Self::PageFaultsPerMillion
+        )
+    }
+
     /// Its name in campaign files, rows and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -133,6 +169,9 @@ impl Metric {
             Self::PeakRssBytes => "peak-rss-bytes",
             Self::InstructionsPerPacket => "instructions-per-packet",
             Self::HeapBytesPerPacket => "heap-bytes-per-packet",
+            Self::LostPerMillion => "lost-per-million",
+            Self::ContextSwitchesPerMillion => "context-switches-per-million",
+            Self::PageFaultsPerMillion => "page-faults-per-million",
             Self::ElapsedNsPerUnit => "elapsed-ns-per-unit",
             Self::UnitsPerSecond => "units-per-second",
             Self::MaxSustainedPps => "max-sustained-pps",
@@ -153,6 +192,9 @@ impl Metric {
             Self::PeakRssBytes => "peak memory",
             Self::InstructionsPerPacket => "instructions",
             Self::HeapBytesPerPacket => "heap",
+            Self::LostPerMillion => "lost",
+            Self::ContextSwitchesPerMillion => "context switches",
+            Self::PageFaultsPerMillion => "page faults",
             Self::ElapsedNsPerUnit => "elapsed",
             Self::UnitsPerSecond => "rate",
             Self::MaxSustainedPps => "sustained rate",
@@ -172,6 +214,9 @@ impl Metric {
             Self::PeakRssBytes => "bytes",
             Self::InstructionsPerPacket => "instructions per packet",
             Self::HeapBytesPerPacket => "bytes per packet",
+            Self::LostPerMillion => "lost per million",
+            Self::ContextSwitchesPerMillion => "switches per million",
+            Self::PageFaultsPerMillion => "faults per million",
             Self::ElapsedNsPerUnit => "ns per unit",
             Self::UnitsPerSecond => "units per second",
             Self::MaxSustainedPps => "packets per second",
@@ -232,6 +277,11 @@ impl Metric {
             }
             Self::InstructionsPerPacket => "start-up, and the kernel",
             Self::HeapBytesPerPacket => "start-up, and memory that is mapped and not allocated",
+            Self::LostPerMillion => "packets that the sender's kernel did not accept",
+            Self::ContextSwitchesPerMillion => {
+                "start-up, and those of the sender and of the kernel's own threads"
+            }
+            Self::PageFaultsPerMillion => "start-up, and the pages of the kernel's ring",
             Self::ElapsedNsPerUnit | Self::UnitsPerSecond => "nothing: start-up is in it",
             Self::MaxSustainedPps => "rates above the generator's ceiling",
         }
@@ -281,6 +331,19 @@ mod tests {
                 format!("\"{}\"", metric.name())
             );
             assert_eq!(metric.name().parse(), Ok(metric));
+        }
+    }
+
+    #[test]
+    fn what_can_be_0_is_a_count_for_a_million_and_never_decides_by_default() {
+        for metric in Metric::ALL {
+            let of_a_million = metric.name().ends_with("-per-million");
+            assert_eq!(metric.is_difference(), of_a_million, "{metric}");
+        }
+        for workload in [Workload::Live, Workload::File, Workload::Command] {
+            for receive_cpu in [ReceiveCpu::Sender, ReceiveCpu::Separate] {
+                assert!(!Metric::of(workload, receive_cpu)[0].is_difference());
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::control::{
 };
 use crate::identity::Identity;
 use crate::metric::Metric;
-use crate::program::ProgramSpec;
+use crate::program::{CountName, ProgramSpec};
 use crate::stamp::Form;
 use crate::units::{Family, FrameSize};
 
@@ -83,9 +83,13 @@ impl Campaign {
         }
         let latency = self.cases.iter().all(|case| self.has_latency(case));
         let all = Metric::of(self.workload(), self.topology.receive_cpu);
-        let known = all
-            .iter()
-            .filter(|metric| latency || !metric.is_a_latency());
+        let lost = self.cases.iter().all(Case::tells_lost);
+        let built_in = self.cases.iter().all(Case::is_built_in);
+        let known = all.iter().filter(|metric| match metric {
+            Metric::LostPerMillion => lost,
+            metric if metric.is_a_latency() => latency,
+            metric => built_in || !metric.is_told_by_the_receiver(),
+        });
         known.copied().collect()
     }
 
@@ -101,11 +105,7 @@ impl Campaign {
     fn has_latency(&self, case: &Case) -> bool {
         case.live().is_some_and(|live| {
             let payload = FrameSize(live.traffic.frame_size).payload(self.topology.family);
-            payload.and_then(Form::for_payload) == Some(Form::Full)
-                && live
-                    .receivers
-                    .iter()
-                    .all(|receiver| receiver.outside().is_none())
+            payload.and_then(Form::for_payload) == Some(Form::Full) && case.is_built_in()
         })
     }
 }
@@ -358,6 +358,26 @@ impl Case {
             Work::Live(_) => None,
             Work::Passes(passes) => Some(passes),
         }
+    }
+
+    /// Whether packets are sent, and to the built-in receiver in every arm.
+    fn is_built_in(&self) -> bool {
+        let receivers = self.live().map(|live| &live.receivers);
+        receivers.is_some_and(|all| all.iter().all(|receiver| receiver.outside().is_none()))
+    }
+
+    /// Whether every arm's receiver says enough to know what was lost: a program of the user's what
+    /// it processed, or what its ring took and dropped.
+    fn tells_lost(&self) -> bool {
+        let says = |program: &ProgramSpec, name| program.counts.contains_key(&name);
+        let enough = |program: &ProgramSpec| {
+            says(program, CountName::Processed)
+                || says(program, CountName::Received) && says(program, CountName::Dropped)
+        };
+        self.live().is_some_and(|live| {
+            let outside = live.receivers.iter().filter_map(ReceiverSpec::outside);
+            outside.into_iter().all(enough)
+        })
     }
 
     /// The program of the user's that arm number `arm` measures; none for the built-in receiver.

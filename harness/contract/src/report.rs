@@ -251,6 +251,13 @@ pub struct ReceiverReport {
     pub voluntary_switches: Option<u64>,
     /// Involuntary ones.
     pub involuntary_switches: Option<u64>,
+    /// Page faults of the process that took no reading from a disk, from armed to the end of the
+    /// drain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minor_faults: Option<u64>,
+    /// Those that took one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub major_faults: Option<u64>,
     /// Real time less monotonic time when armed.
     pub clock_at_armed: ClockPair,
     /// The same at the end of the drain.

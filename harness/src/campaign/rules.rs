@@ -5,7 +5,7 @@ use wiretrial_contract::control::{CaptureSettings, ReceiveCpu, TopologyKind};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::metric::names;
 use wiretrial_contract::plan::{
-    Arrangement, Campaign, Case, GateSpec, Kind, Live, Measured, PassProgram, ReceiverSpec,
+    Arrangement, Campaign, Case, GateSpec, Kind, Live, Measured, PassProgram, ReceiverSpec, Test,
     Topology, Traffic, Work, Workload,
 };
 use wiretrial_contract::stamp::{COMPACT_LEN, Form, MAX_SEQUENCE};
@@ -183,12 +183,25 @@ pub(super) fn gate(gate: &GateSpec, campaign: &Campaign) -> Result<(), String> {
         .conditions
         .iter()
         .find(|condition| !known.contains(&condition.metric));
-    missing.map_or(Ok(()), |condition| {
-        Err(format!(
+    if let Some(condition) = missing {
+        return Err(format!(
             "gate {}: its trials have no {}; they have {}",
             gate.name,
             condition.metric,
             names(&known)
+        ));
+    }
+    let relative = |test| matches!(test, Test::Up(_) | Test::Down(_));
+    let of_nothing = gate
+        .conditions
+        .iter()
+        .find(|condition| condition.metric.is_difference() && relative(condition.test));
+    of_nothing.map_or(Ok(()), |condition| {
+        Err(format!(
+            "gate {}: {metric} can be 0, so that no percentage of it says anything; set a limit, as \
+             \"{metric} <= 100\"",
+            gate.name,
+            metric = condition.metric
         ))
     })
 }

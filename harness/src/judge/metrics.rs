@@ -2,7 +2,7 @@
 
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::Case;
-use wiretrial_contract::record::{Flag, TrialRecord};
+use wiretrial_contract::record::{Flag, LedgerState, TrialRecord};
 use wiretrial_contract::report::{CountReport, GroupTally};
 
 use super::passes;
@@ -29,11 +29,36 @@ pub fn value(metric: Metric, case: &Case, row: &TrialRecord) -> Option<f64> {
             let report = row.receiver()?;
             per(float(report.heap_bytes?), report.copies.unique)
         }
+        Metric::LostPerMillion => lost(row),
+        Metric::ContextSwitchesPerMillion => {
+            let report = row.receiver()?;
+            let switches = report.voluntary_switches? + report.involuntary_switches?;
+            for_a_million(switches, report.copies.total())
+        }
+        Metric::PageFaultsPerMillion => {
+            let report = row.receiver()?;
+            let faults = report.minor_faults? + report.major_faults?;
+            for_a_million(faults, report.copies.total())
+        }
         Metric::InstructionsPerPacket
         | Metric::ElapsedNsPerUnit
         | Metric::UnitsPerSecond
         | Metric::MaxSustainedPps => None,
     }
+}
+
+/// Lost of a million accepted packets; `None` where a program's counts leave it open, or where they
+/// contradict what was sent.
+fn lost(row: &TrialRecord) -> Option<f64> {
+    let ledger = row.ledger.as_ref()?;
+    if ledger.lost_least.is_some() || matches!(ledger.state, LedgerState::Invalid { .. }) {
+        return None;
+    }
+    for_a_million(u64::try_from(ledger.lost).ok()?, ledger.accepted)
+}
+
+fn for_a_million(count: u64, packets: u64) -> Option<f64> {
+    per(float(count) * 1e6, packets)
 }
 
 fn process(row: &TrialRecord) -> Option<f64> {
@@ -155,6 +180,47 @@ mod tests {
         let value = |metric| value(metric, case, &row).unwrap();
         assert!((value(Metric::ReceiveCpuNsPerPacket) - 1250.0).abs() < 1e-9);
         assert!((value(Metric::CaptureCostNsPerPacket) - 400.0).abs() < 1e-9);
+    }
+
+    /// 20,000 counted and 4,000 warm-up copies: 24,000 were handed over.
+    #[test]
+    fn counts_for_a_million_by_hand_and_none_is_0() {
+        let case = &samples::plan().campaign.cases[0];
+        let of = |metric, row: &TrialRecord| value(metric, case, row);
+        let mut row = row();
+        let close = |one: Option<f64>, other: f64| {
+            let one = one.unwrap();
+            assert!((one - other).abs() < 1e-9, "{one} {other}");
+        };
+        close(of(Metric::LostPerMillion, &row), 0.0);
+        close(of(Metric::ContextSwitchesPerMillion, &row), 1e6 / 240.0);
+        close(of(Metric::PageFaultsPerMillion, &row), 1e6 / 12_000.0);
+        let ledger = row.ledger.as_mut().unwrap();
+        (ledger.lost, ledger.unique) = (30, 19_970);
+        close(of(Metric::LostPerMillion, &row), 1_500.0);
+        let Some(Delivery::Sequences(report)) = &mut row.delivery else {
+            panic!()
+        };
+        (report.voluntary_switches, report.major_faults) = (Some(0), None);
+        close(of(Metric::ContextSwitchesPerMillion, &row), 0.0);
+        assert_eq!(of(Metric::PageFaultsPerMillion, &row), None);
+    }
+
+    #[test]
+    fn a_loss_that_is_open_or_contradicted_has_no_value() {
+        let case = &samples::plan().campaign.cases[0];
+        let lost = |row: &TrialRecord| value(Metric::LostPerMillion, case, row);
+        let open = samples::outside(row(), Some(24_000), Some((3, 7)));
+        assert_eq!(lost(&open), None);
+        assert_eq!(lost(&samples::outside(row(), None, None)), lost(&open));
+        let mut exact = open;
+        exact.ledger.as_mut().unwrap().lost_least = None;
+        let value = lost(&exact).unwrap();
+        assert!((value - 350.0).abs() < 1e-9, "{value}");
+        exact.ledger.as_mut().unwrap().state = LedgerState::Invalid {
+            cause: String::new(),
+        };
+        assert_eq!(lost(&exact), None);
     }
 
     #[test]

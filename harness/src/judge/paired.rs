@@ -60,7 +60,12 @@ fn comparison(
     } else {
         Enumerate::No
     };
-    let compared = interval::compare(Scale::Ratio, &baseline, &candidate, seed, enumerate).ok();
+    let scale = if metric.is_difference() {
+        Scale::Difference
+    } else {
+        Scale::Ratio
+    };
+    let compared = interval::compare(scale, &baseline, &candidate, seed, enumerate).ok();
 
     let mut out = Comparison {
         case: case.case.name.clone(),

@@ -111,6 +111,8 @@ pub(crate) fn receiver() -> ReceiverReport {
         peak_rss_bytes: Some(4 << 20),
         voluntary_switches: Some(100),
         involuntary_switches: Some(0),
+        minor_faults: Some(2),
+        major_faults: Some(0),
         clock_at_armed: ClockPair {
             offset_ns: 1,
             error_ns: 50,

@@ -641,7 +641,7 @@ fn programs_and_the_built_in_receiver() {
         live("adapter = \"dumpcap\"\n[design]\nprimary = \"latency-p50-ns\""),
         "design.primary is latency-p50-ns; its trials do not have it, choose \
          process-cpu-ns-per-packet, capture-cost-ns-per-packet, receive-cpu-ns-per-packet, \
-         send-call-ns-per-packet, peak-rss-bytes"
+         send-call-ns-per-packet, peak-rss-bytes, lost-per-million"
     );
     let drain = read(&format!(
         "{LIVE}adapter = \"dumpcap\"\n[receiver]\ndrain-limit = \"1s\"\n"
@@ -734,7 +734,13 @@ fn wrong_gates() {
             "[[gate]]\nname = \"g\"\nall = [\"units-per-second up 15%\"]",
             "campaigns/x.toml:6: gate g: its trials have no units-per-second; they have \
              capture-cost-ns-per-packet, process-cpu-ns-per-packet, capture-kernel-ns-per-packet, \
-             send-call-ns-per-packet, peak-rss-bytes",
+             send-call-ns-per-packet, peak-rss-bytes, lost-per-million, \
+             context-switches-per-million, page-faults-per-million",
+        ),
+        (
+            "[[gate]]\nname = \"g\"\nany = [\"lost-per-million down 10%\"]",
+            "campaigns/x.toml:6: gate g: lost-per-million can be 0, so that no percentage of it says \
+             anything; set a limit, as \"lost-per-million <= 100\"",
         ),
         (
             "[[gate]]\nname = \"g\"\nall = [\"peak-rss-bytes up 1%\"]\n\

@@ -411,6 +411,8 @@ fn seen(unique: u64, dropped: u64, warm_up: u64, ns_per_packet: u64) -> Receiver
         peak_rss_bytes: Some(1 << 20),
         voluntary_switches: None,
         involuntary_switches: None,
+        minor_faults: None,
+        major_faults: None,
         clock_at_armed: ClockPair {
             offset_ns: 0,
             error_ns: 1,

@@ -18,7 +18,7 @@ use super::{Notice, Opened, Order, Stop};
 use crate::account::{Account, HandOver, Kind};
 use crate::drain::{Drain, Rule};
 use crate::failure::of_capture;
-use crate::process::{self, Switches};
+use crate::process::{self, Usage};
 use crate::sink::Sink;
 
 /// Most frames a dispatch hands over: their hand-over shares one reading of the clock, and an
@@ -173,7 +173,7 @@ impl Direct {
         self.dispatches = 0;
         self.cpu = Cpu::default();
         (self.first_ns, self.last_real_ns) = (None, None);
-        let switches = Switches::now();
+        let usage = Usage::now();
         let heap = process::heap_bytes();
         let armed = ClockPair::now();
         self.totals = self.live.counters().ok().map(Totals::from);
@@ -192,7 +192,7 @@ impl Direct {
             .map(|(now, then)| now - then);
         Ok(ReceiverReport {
             heap_bytes,
-            ..self.report(switches, armed, owed_at_stop, drain_ns)
+            ..self.report(usage, armed, owed_at_stop, drain_ns)
         })
     }
 
@@ -318,13 +318,13 @@ impl Direct {
 
     fn report(
         &self,
-        switches: Option<Switches>,
+        usage: Option<Usage>,
         armed: ClockPair,
         owed_at_stop: Option<u64>,
         drain_ns: u64,
     ) -> ReceiverReport {
         let end = ClockPair::now();
-        let since = Switches::now().zip(switches);
+        let since = Usage::now().zip(usage).map(|(now, then)| now.since(then));
         let process_cpu_ns = self.cpu.last.zip(self.cpu.first);
         ReceiverReport {
             copies: self.account.copies(),
@@ -342,8 +342,10 @@ impl Direct {
             first_ns: self.first_ns,
             last_ns: self.last_ns(end),
             peak_rss_bytes: process::peak_rss_bytes(),
-            voluntary_switches: since.map(|(now, then)| now.voluntary - then.voluntary),
-            involuntary_switches: since.map(|(now, then)| now.involuntary - then.involuntary),
+            voluntary_switches: since.map(|since| since.voluntary_switches),
+            involuntary_switches: since.map(|since| since.involuntary_switches),
+            minor_faults: since.map(|since| since.minor_faults),
+            major_faults: since.map(|since| since.major_faults),
             clock_at_armed: armed,
             clock_at_end: end,
             sink_dropped: self.sink.dropped(),

@@ -39,6 +39,11 @@ fn row(comparison: &Comparison, workload: Workload) -> Vec<Cell> {
             decimals: mean_decimals(comparison),
         })
     };
+    // A difference has no relative change.
+    let change = |ratio: Option<f64>| {
+        let ratio = ratio.filter(|_| !comparison.metric.is_difference());
+        ratio.map(|ratio| ratio - 1.0)
+    };
     vec![
         Cell::Text(comparison.case.clone()),
         Cell::Text(comparison.metric.name().into()),
@@ -49,8 +54,8 @@ fn row(comparison: &Comparison, workload: Workload) -> Vec<Cell> {
             .change
             .map_or(Cell::Unknown, |change| Cell::Change { change, decimals }),
         Cell::Interval {
-            lo: comparison.decision.lo95.map(|ratio| ratio - 1.0),
-            hi: comparison.decision.hi95.map(|ratio| ratio - 1.0),
+            lo: change(comparison.decision.lo95),
+            hi: change(comparison.decision.hi95),
             decimals,
         },
         Cell::Text(comparison.metric.excludes_in(workload).into()),

@@ -60,9 +60,14 @@ fn row(comparison: &Comparison, margin: Option<f64>) -> Vec<Cell> {
             decimals: digits,
         })
     };
+    // A difference has no relative change.
+    let change = |ratio: Option<f64>| {
+        let ratio = ratio.filter(|_| !comparison.metric.is_difference());
+        ratio.map(|ratio| ratio - 1.0)
+    };
     let interval = |interval: &Interval| Cell::Interval {
-        lo: interval.lo95.map(|ratio| ratio - 1.0),
-        hi: interval.hi95.map(|ratio| ratio - 1.0),
+        lo: change(interval.lo95),
+        hi: change(interval.hi95),
         decimals,
     };
     let flags = comparison.flags.iter().map(|flag| flag.name().to_owned());
@@ -128,6 +133,9 @@ const fn csv_unit(metric: Metric) -> &'static str {
         Metric::PeakRssBytes => "bytes",
         Metric::InstructionsPerPacket => "instructions_per_packet",
         Metric::HeapBytesPerPacket => "bytes_per_packet",
+        Metric::LostPerMillion
+        | Metric::ContextSwitchesPerMillion
+        | Metric::PageFaultsPerMillion => "per_million",
         Metric::ElapsedNsPerUnit => "ns_per_unit",
         Metric::UnitsPerSecond => "units_per_second",
         Metric::MaxSustainedPps => "pps",
