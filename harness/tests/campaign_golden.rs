@@ -749,7 +749,7 @@ fn values_that_do_not_fit_together() {
             "design.primary is elapsed-ns-per-unit; at a fixed offered rate that is the generator's clock, choose \
              capture-cost-ns-per-packet, process-cpu-ns-per-packet, capture-kernel-ns-per-packet, \
              send-call-ns-per-packet, peak-rss-bytes, lost-per-million, \
-             context-switches-per-million, page-faults-per-million",
+             context-switches-per-million, page-faults-per-million, instructions-per-packet",
         ),
         (
             &["traffic.rate-pps=0"],

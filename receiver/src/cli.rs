@@ -17,6 +17,7 @@ use wiretrial_contract::stamp::Form;
 use wiretrial_contract::units::{Bytes, Count, ETHERNET_HEADER, Family, FrameSize, Nanos};
 use wiretrial_contract::{clock, exit};
 
+use crate::instructions::Instructions;
 use crate::path::{self, Notice, Order, Start, Stop};
 use crate::{prepare, process, serve};
 
@@ -192,6 +193,8 @@ impl Capture {
 /// A usage or host failure before `capture ready`; after it a failure of the capture itself.
 pub fn capture(arguments: &Capture) -> Result<(), Failure> {
     let prepare = arguments.prepare()?;
+    // Before any thread is started, so that all are counted.
+    let instructions = Instructions::of_process();
     let (events, inbox) = channel();
     let signals = events.clone();
     process::watch_signals(move || {
@@ -205,7 +208,14 @@ pub fn capture(arguments: &Capture) -> Result<(), Failure> {
     let notify = move |notice| {
         let _ = events.send(Event::Path(notice));
     };
-    path::spawn(opened, &prepare, Start::AtOnce, Arc::clone(&order), notify)?;
+    path::spawn(
+        opened,
+        &prepare,
+        Start::AtOnce,
+        instructions,
+        Arc::clone(&order),
+        notify,
+    )?;
     let end_ns = clock::monotonic_ns().saturating_add(arguments.time.0);
     let stop = |accepted| {
         if order.set(Stop { accepted }).is_ok() {

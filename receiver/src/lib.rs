@@ -10,6 +10,7 @@ pub mod drain;
 pub mod failure;
 pub mod fold;
 mod foreign;
+pub mod instructions;
 pub mod latency;
 pub mod path;
 pub mod prepare;

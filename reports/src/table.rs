@@ -305,7 +305,8 @@ pub(crate) fn is_live(analysis: &Analysis) -> bool {
     analysis.conditions.workload == Workload::Live
 }
 
-/// The metrics of an analysis that do not decide, in the contract's order.
+/// The metrics of an analysis that do not decide, in the contract's order. One that no trial has,
+/// such as instructions without a counter for them, is among the costs only.
 pub(crate) fn other_metrics(analysis: &Analysis) -> Vec<Metric> {
     Metric::ALL
         .into_iter()
@@ -314,7 +315,7 @@ pub(crate) fn other_metrics(analysis: &Analysis) -> Vec<Metric> {
             analysis
                 .comparisons
                 .iter()
-                .any(|comparison| comparison.metric == *metric)
+                .any(|comparison| comparison.metric == *metric && comparison.pairs > 0)
         })
         .collect()
 }

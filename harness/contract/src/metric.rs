@@ -91,6 +91,7 @@ impl Metric {
                 Self::LostPerMillion,
                 Self::ContextSwitchesPerMillion,
                 Self::PageFaultsPerMillion,
+                Self::InstructionsPerPacket,
             ],
             // The receiving CPU spends far more on waking up than on a capture: its share is noise
             // beside what the programs differ in.
@@ -105,18 +106,21 @@ impl Metric {
                 Self::LostPerMillion,
                 Self::ContextSwitchesPerMillion,
                 Self::PageFaultsPerMillion,
+                Self::InstructionsPerPacket,
             ],
             (Workload::File, _) => &[
                 Self::ProcessCpuNsPerPacket,
                 Self::ElapsedNsPerUnit,
                 Self::UnitsPerSecond,
                 Self::PeakRssBytes,
+                Self::InstructionsPerPacket,
             ],
             (Workload::Command, _) => &[
                 Self::ElapsedNsPerUnit,
                 Self::ProcessCpuNsPerPacket,
                 Self::UnitsPerSecond,
                 Self::PeakRssBytes,
+                Self::InstructionsPerPacket,
             ],
         }
     }
@@ -151,7 +155,9 @@ impl Metric {
     pub const fn is_told_by_the_receiver(self) -> bool {
         matches!(
             self,
-            Self::ContextSwitchesPerMillion | Self::PageFaultsPerMillion
+            Self::ContextSwitchesPerMillion
+                | Self::PageFaultsPerMillion
+                | Self::InstructionsPerPacket
         )
     }
 
@@ -240,6 +246,7 @@ impl Metric {
             (Self::ProcessCpuNsPerPacket, Workload::Command) => {
                 "all kernel work outside the process; start-up is in it"
             }
+            (Self::InstructionsPerPacket, Workload::Command) => "the kernel; start-up is in it",
             _ => self.excludes(),
         }
     }
@@ -250,6 +257,7 @@ impl Metric {
         match (self, workload) {
             // Command lines need not have packets.
             (Self::ProcessCpuNsPerPacket, Workload::Command) => "ns per unit",
+            (Self::InstructionsPerPacket, Workload::Command) => "instructions per unit",
             _ => self.unit(),
         }
     }

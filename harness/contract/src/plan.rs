@@ -84,7 +84,8 @@ impl Campaign {
         let latency = self.cases.iter().all(|case| self.has_latency(case));
         let all = Metric::of(self.workload(), self.topology.receive_cpu);
         let lost = self.cases.iter().all(Case::tells_lost);
-        let built_in = self.cases.iter().all(Case::is_built_in);
+        let built_in =
+            self.workload() != Workload::Live || self.cases.iter().all(Case::is_built_in);
         let known = all.iter().filter(|metric| match metric {
             Metric::LostPerMillion => lost,
             metric if metric.is_a_latency() => latency,

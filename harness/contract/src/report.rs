@@ -233,6 +233,10 @@ pub struct ReceiverReport {
     /// CPU time of the process, all threads, from the first counted frame to the return of the
     /// dispatch with the last, ns; `None` when no counted frame came.
     pub process_cpu_ns: Option<u64>,
+    /// Instructions of the process in user space, all threads, over the same window; `None` where
+    /// the processor or the kernel does not count them, or did so for a part of the time only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
     /// CPU time of the process up to ready, ns.
     pub start_up_cpu_ns: u64,
     /// First copies missing when `stop` came, against the accepted numbers in it.
@@ -341,6 +345,10 @@ pub struct PassReport {
     pub checksum: Option<String>,
     /// The highest resident memory, bytes; unknown where what started it had more.
     pub peak_rss_bytes: Option<u64>,
+    /// Instructions in user space, of the process and of all it started: from execve(2) to the end
+    /// of the program, or over the receiver's own reading. `None` where nothing counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
     /// SHA-256 of the executable, taken again before this pass; of the receiver where that itself
     /// reads.
     pub program_sha256: String,

@@ -11,7 +11,9 @@ use wiretrial_contract::record::HostFacts;
 use super::output;
 use crate::campaign::plan::FOREIGN_CPU;
 use crate::executables::{self, Named};
-use crate::host::{Host, HostLock, Interrupt, IsolationChoice, LocalHost, Setting};
+use crate::host::{
+    Host, HostLock, Interrupt, IsolationChoice, LocalHost, Setting, counts_instructions,
+};
 
 /// Try every isolation, read what disturbs measurements here, and name the command that mends each
 /// finding, the weightiest first.
@@ -163,6 +165,10 @@ fn look(
     let facts = host.facts().clone();
     lines.push(format!("auto takes {}", host.isolation()));
     lines.push(words(&facts));
+    lines.push(match counts_instructions() {
+        Ok(()) => "instructions: counted by the processor".into(),
+        Err(why) => format!("instructions: not counted, {why}"),
+    });
     match host.libpcap_of(receiver) {
         Ok(libpcap) => lines.push(format!(
             "receiver: {}",

@@ -605,10 +605,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         Metric,
         "instructions-per-packet",
-        "instructions that the capture process executed, per packet",
-        "the processor's counter, where there is one for the process",
-        "more work per packet; it does not see waiting",
-        "virtual machines often have no such counter; it is unknown then",
+        "instructions that the capture process executed in user space, per packet",
+        "the processor's counter, over the same window as process-cpu-ns-per-packet",
+        "more work per packet; it does not see waiting, nor the kernel",
+        "virtual machines often have no such counter: it is unknown then; wiretrial doctor says so",
     ),
     entry(
         Metric,

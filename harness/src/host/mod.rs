@@ -12,6 +12,7 @@ mod namespaces;
 mod peer;
 mod placement;
 mod ports;
+mod processor;
 mod quiet;
 mod tasks;
 
@@ -28,6 +29,7 @@ pub use isolation::IsolationChoice;
 pub use local::{LocalHost, Setting};
 pub use lock::HostLock;
 pub use placement::choose as choose_placement;
+pub use processor::counts_instructions;
 pub use tasks::TaskTimes;
 
 /// A program to start in the campaign's namespaces.

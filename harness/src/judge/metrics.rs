@@ -40,10 +40,11 @@ pub fn value(metric: Metric, case: &Case, row: &TrialRecord) -> Option<f64> {
             let faults = report.minor_faults? + report.major_faults?;
             for_a_million(faults, report.copies.total())
         }
-        Metric::InstructionsPerPacket
-        | Metric::ElapsedNsPerUnit
-        | Metric::UnitsPerSecond
-        | Metric::MaxSustainedPps => None,
+        Metric::InstructionsPerPacket => {
+            let report = row.receiver()?;
+            per(float(report.instructions?), report.copies.unique)
+        }
+        Metric::ElapsedNsPerUnit | Metric::UnitsPerSecond | Metric::MaxSustainedPps => None,
     }
 }
 
@@ -193,6 +194,7 @@ mod tests {
             assert!((one - other).abs() < 1e-9, "{one} {other}");
         };
         close(of(Metric::LostPerMillion, &row), 0.0);
+        assert_eq!(of(Metric::InstructionsPerPacket, &row), None);
         close(of(Metric::ContextSwitchesPerMillion, &row), 1e6 / 240.0);
         close(of(Metric::PageFaultsPerMillion, &row), 1e6 / 12_000.0);
         let ledger = row.ledger.as_mut().unwrap();
@@ -202,8 +204,10 @@ mod tests {
             panic!()
         };
         (report.voluntary_switches, report.major_faults) = (Some(0), None);
+        report.instructions = Some(4_000_000);
         close(of(Metric::ContextSwitchesPerMillion, &row), 0.0);
         assert_eq!(of(Metric::PageFaultsPerMillion, &row), None);
+        close(of(Metric::InstructionsPerPacket, &row), 200.0);
     }
 
     #[test]

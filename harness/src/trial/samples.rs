@@ -102,6 +102,7 @@ pub(crate) fn receiver() -> ReceiverReport {
         }),
         dispatches: 100,
         process_cpu_ns: Some(3_000_000),
+        instructions: None,
         start_up_cpu_ns: 1_000_000,
         owed_at_stop: Some(0),
         drain_ns: 0,
@@ -252,6 +253,7 @@ pub(crate) fn pass(input: PassInput, elapsed_ns: u64, cpu_ns: u64) -> PassReport
         errors: Some(0),
         checksum: Some(checksum.into()),
         peak_rss_bytes: Some(4 << 20),
+        instructions: None,
         program_sha256: "aa".into(),
         left_processes: false,
     }

@@ -616,7 +616,8 @@ fn keys_of_another_workload() {
     assert_eq!(
         wrong_program("file = [\"{binary}\"]\n[design]\nprimary = \"latency-p50-ns\""),
         "design.primary is latency-p50-ns; its trials do not have it, choose \
-         process-cpu-ns-per-packet, elapsed-ns-per-unit, units-per-second, peak-rss-bytes"
+         process-cpu-ns-per-packet, elapsed-ns-per-unit, units-per-second, peak-rss-bytes, \
+         instructions-per-packet"
     );
     assert_eq!(
         refused(FILE, &set(&["workload.passes=0"])),
@@ -735,7 +736,7 @@ fn wrong_gates() {
             "campaigns/x.toml:6: gate g: its trials have no units-per-second; they have \
              capture-cost-ns-per-packet, process-cpu-ns-per-packet, capture-kernel-ns-per-packet, \
              send-call-ns-per-packet, peak-rss-bytes, lost-per-million, \
-             context-switches-per-million, page-faults-per-million",
+             context-switches-per-million, page-faults-per-million, instructions-per-packet",
         ),
         (
             "[[gate]]\nname = \"g\"\nany = [\"lost-per-million down 10%\"]",

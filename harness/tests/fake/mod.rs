@@ -401,6 +401,7 @@ fn seen(unique: u64, dropped: u64, warm_up: u64, ns_per_packet: u64) -> Receiver
             interface_dropped: None,
         }),
         dispatches: 1,
+        instructions: None,
         process_cpu_ns: Some(unique * ns_per_packet),
         start_up_cpu_ns: 1,
         owed_at_stop: Some(0),

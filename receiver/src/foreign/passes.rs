@@ -17,6 +17,7 @@ use super::seal::Seal;
 use super::work::Work;
 use super::worker::{Orders, Worker};
 use super::{Cut, tree};
+use crate::instructions::{Instructions, Reading};
 use crate::{fold, process};
 
 /// Most passes of one process.
@@ -38,19 +39,23 @@ pub(crate) enum Notice {
 pub(crate) struct Passes(Worker<PassInput>);
 
 impl Passes {
-    /// Gets ready on a thread of its own.
+    /// Gets ready on a thread of its own. `instructions` counts those of this process, for passes of
+    /// the receiver's own.
     ///
     /// # Errors
     ///
     /// A host failure when no thread can be started.
     pub(crate) fn start(
         prepare: PassesPrepare,
+        instructions: Option<Instructions>,
         notify: impl Fn(Notice) + Clone + Send + 'static,
     ) -> Result<Self, Failure> {
         tree::adopt()?;
         let own = prepare.passes == PassWork::RawFold;
+        // A program starts under no counter but its own.
+        let instructions = instructions.filter(|_| own);
         let say = notify.clone();
-        let work = move |orders: &Orders<PassInput>| run(&prepare, orders, &say);
+        let work = move |orders: &Orders<PassInput>| run(&prepare, instructions, orders, &say);
         let mut worker = Worker::start(work, move |failure| notify(Notice::Failed(failure)))?;
         if own {
             // It reads and holds nothing, and a pass of ours cannot be cut short.
@@ -67,6 +72,7 @@ impl Passes {
 
 fn run(
     prepare: &PassesPrepare,
+    instructions: Option<Instructions>,
     orders: &Orders<PassInput>,
     notify: &impl Fn(Notice),
 ) -> Result<(), Cut> {
@@ -74,11 +80,12 @@ fn run(
         PassWork::RawFold => Runner::Own(
             digest::sha256_self()
                 .map_err(|error| Failure::host(format!("cannot read /proc/self/exe: {error}")))?,
+            instructions,
         ),
         PassWork::Outside(executable) => Runner::Outside(executable, Seal::default()),
     };
     let (cpus, program_sha256) = match &mut runner {
-        Runner::Own(_) => {
+        Runner::Own(..) => {
             if let Some(cpu) = prepare.cpu {
                 process::pin(cpu)?;
             }
@@ -105,7 +112,9 @@ fn run(
     for number in 1.. {
         let input = orders.next()?;
         let report = match &mut runner {
-            Runner::Own(sha256) => own_pass(prepare, input, number, sha256)?,
+            Runner::Own(sha256, instructions) => {
+                own_pass(prepare, input, number, sha256, instructions.as_mut())?
+            }
             Runner::Outside(executable, seal) => {
                 outside_pass(prepare, executable, seal, input, number, orders)?
             }
@@ -117,8 +126,8 @@ fn run(
 
 /// What runs.
 enum Runner<'a> {
-    /// The receiver itself, with its SHA-256.
-    Own(String),
+    /// The receiver itself, with its SHA-256 and the counter of its instructions.
+    Own(String, Option<Instructions>),
     /// A program.
     Outside(&'a Executable, Seal),
 }
@@ -128,6 +137,7 @@ fn own_pass(
     input: PassInput,
     number: u64,
     sha256: &str,
+    mut instructions: Option<&mut Instructions>,
 ) -> Result<PassReport, Failure> {
     let file = file(prepare, input).ok_or_else(|| {
         Failure::usage(format!(
@@ -135,10 +145,13 @@ fn own_pass(
             words(input)
         ))
     })?;
+    let mut counted = || instructions.as_mut().and_then(|counter| counter.read());
+    let before = counted();
     let (start_ns, cpu_ns) = (clock::monotonic_ns(), clock::process_cpu_ns());
     let folded = fold::pass(Path::new(file))?;
     let cpu_ns = clock::process_cpu_ns().saturating_sub(cpu_ns);
     let elapsed_ns = clock::monotonic_ns().saturating_sub(start_ns);
+    let after = counted();
     if elapsed_ns > prepare.limit_ns {
         return Err(too_long("raw-fold", prepare, input, number));
     }
@@ -151,6 +164,9 @@ fn own_pass(
         errors: Some(folded.errors),
         checksum: Some(format!("{:016x}", folded.sum)),
         peak_rss_bytes: process::peak_rss_bytes(),
+        instructions: after
+            .zip(before)
+            .and_then(|(after, before)| after.since(before)),
         program_sha256: sha256.to_owned(),
         left_processes: false,
     })
@@ -175,6 +191,9 @@ fn outside_pass(
     let launch = Launch::new(executable, &places, prepare.cpu)?;
     let own_peak = process::peak_rss_bytes();
 
+    // The program's threads and children inherit it from this thread.
+    let mut instructions = Instructions::of_programs();
+
     let start_ns = clock::monotonic_ns();
     let mut program = launch.start()?;
     let until_ns = start_ns.saturating_add(prepare.limit_ns);
@@ -189,6 +208,7 @@ fn outside_pass(
     let elapsed_ns = clock::monotonic_ns().saturating_sub(start_ns);
 
     let left_processes = tree::end_all();
+    let counted = instructions.as_mut().and_then(Instructions::read);
     if ended.status != Some(0) {
         return Err(Failure::evidence(format!(
             "{} failed in pass {number} over {} ({}); {}",
@@ -228,6 +248,7 @@ fn outside_pass(
         peak_rss_bytes: own_peak
             .filter(|own| ended.max_rss_bytes > *own)
             .map(|_| ended.max_rss_bytes),
+        instructions: counted.and_then(|counted| counted.since(Reading::NONE)),
         program_sha256,
         left_processes,
     })

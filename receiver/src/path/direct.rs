@@ -18,6 +18,7 @@ use super::{Notice, Opened, Order, Stop};
 use crate::account::{Account, HandOver, Kind};
 use crate::drain::{Drain, Rule};
 use crate::failure::of_capture;
+use crate::instructions::{self, Instructions};
 use crate::process::{self, Usage};
 use crate::sink::Sink;
 
@@ -44,7 +45,8 @@ pub enum Start {
     AtOnce,
 }
 
-/// Starts the capture thread. Wake its capture after setting `order`.
+/// Starts the capture thread. Wake its capture after setting `order`. `instructions` counts those of
+/// this process.
 ///
 /// # Errors
 ///
@@ -53,6 +55,7 @@ pub fn spawn(
     opened: Opened,
     prepare: &ReceiverPrepare,
     start: Start,
+    instructions: Option<Instructions>,
     order: Arc<Order>,
     notify: impl Fn(Notice) + Send + 'static,
 ) -> Result<(), Failure> {
@@ -73,7 +76,7 @@ pub fn spawn(
         totals: None,
         sampled_ns: 0,
         dispatches: 0,
-        cpu: Cpu::default(),
+        spent: Spent::by(instructions),
         first_ns: None,
         last_real_ns: None,
         start_up_cpu_ns: clock::process_cpu_ns(),
@@ -106,30 +109,80 @@ struct Direct {
     totals: Option<Totals>,
     sampled_ns: u64,
     dispatches: u64,
-    cpu: Cpu,
+    spent: Spent,
     first_ns: Option<u64>,
     last_real_ns: Option<u64>,
     start_up_cpu_ns: u64,
 }
 
-/// Readings of the process's CPU clock.
-#[derive(Debug, Default)]
-struct Cpu {
+/// What the process has spent on counted frames.
+#[derive(Debug)]
+struct Spent {
+    instructions: Option<Instructions>,
     /// When the first counted frame was handed over.
-    first: Option<u64>,
+    first: Option<Reading>,
     /// Behind the dispatch with the last one, as far as it has been read.
-    last: Option<u64>,
+    last: Option<Reading>,
     /// From now on it is read after each dispatch with counted frames: all have come, or the
     /// sender has stopped, so that there are few.
     following: bool,
 }
 
-impl Cpu {
+/// The process's CPU clock, and the counter of its instructions where there is one.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    cpu_ns: u64,
+    instructions: Option<instructions::Reading>,
+}
+
+impl Spent {
+    fn by(instructions: Option<Instructions>) -> Self {
+        Self {
+            instructions,
+            first: None,
+            last: None,
+            following: false,
+        }
+    }
+
+    fn read(&mut self) -> Reading {
+        Reading {
+            cpu_ns: clock::process_cpu_ns(),
+            instructions: self.instructions.as_mut().and_then(Instructions::read),
+        }
+    }
+
+    /// A counted frame was handed over; true for the first.
+    fn begin(&mut self) -> bool {
+        let is_first = self.first.is_none();
+        if is_first {
+            self.first = Some(self.read());
+        }
+        is_first
+    }
+
     fn follow(&mut self) {
         if !self.following {
             self.following = true;
-            self.last = self.first.map(|_| clock::process_cpu_ns());
+            self.last = self.first.map(|_| self.read());
         }
+    }
+
+    /// A dispatch with counted frames has returned.
+    fn handed_over(&mut self) {
+        if self.following {
+            self.last = Some(self.read());
+        }
+    }
+
+    fn cpu_ns(&self) -> Option<u64> {
+        let (first, last) = self.first.zip(self.last)?;
+        Some(last.cpu_ns.saturating_sub(first.cpu_ns))
+    }
+
+    fn instructions(&self) -> Option<u64> {
+        let (first, last) = self.first.zip(self.last)?;
+        last.instructions?.since(first.instructions?)
     }
 }
 
@@ -171,7 +224,7 @@ impl Direct {
         }
         self.account.arm();
         self.dispatches = 0;
-        self.cpu = Cpu::default();
+        self.spent = Spent::by(self.spent.instructions.take());
         (self.first_ns, self.last_real_ns) = (None, None);
         let usage = Usage::now();
         let heap = process::heap_bytes();
@@ -201,12 +254,12 @@ impl Direct {
         let planned = self.account.planned();
         loop {
             self.dispatch()?;
-            if !self.cpu.following && self.account.copies().unique == planned {
-                self.cpu.follow();
+            if !self.spent.following && self.account.copies().unique == planned {
+                self.spent.follow();
                 notify(Notice::Complete);
             }
             if let Some(stop) = self.order.get() {
-                self.cpu.follow();
+                self.spent.follow();
                 self.account.stop();
                 return Ok(*stop);
             }
@@ -261,7 +314,7 @@ impl Direct {
         let mut batch = Batch::default();
         let mut counted = false;
         let mut since_reading = 0;
-        let (account, cpu, first_ns) = (&mut self.account, &mut self.cpu, &mut self.first_ns);
+        let (account, spent, first_ns) = (&mut self.account, &mut self.spent, &mut self.first_ns);
         let outcome = self.live.dispatch(Some(BATCH), |frame| {
             let fine = account.measures_latency();
             let at = match batch.handed_over {
@@ -277,8 +330,7 @@ impl Direct {
             let kind = account.frame(frame, at);
             if kind.is_counted() {
                 counted = true;
-                if cpu.first.is_none() {
-                    cpu.first = Some(clock::process_cpu_ns());
+                if spent.begin() {
                     *first_ns = Some(clock::monotonic_ns());
                 }
             }
@@ -289,9 +341,7 @@ impl Direct {
         batch.frames = outcome.frames;
         if counted {
             self.last_real_ns = batch.handed_over.map(|at| at.real_ns);
-            if self.cpu.following {
-                self.cpu.last = Some(clock::process_cpu_ns());
-            }
+            self.spent.handed_over();
         }
         if let Some(HandOver {
             real_ns: now_ns, ..
@@ -325,7 +375,6 @@ impl Direct {
     ) -> ReceiverReport {
         let end = ClockPair::now();
         let since = Usage::now().zip(usage).map(|(now, then)| now.since(then));
-        let process_cpu_ns = self.cpu.last.zip(self.cpu.first);
         ReceiverReport {
             copies: self.account.copies(),
             unique_per_flow: self.account.unique_per_flow(),
@@ -334,7 +383,8 @@ impl Direct {
             truncated: self.account.truncated(),
             pcap: self.totals.map(|totals| totals.report(self.promiscuous)),
             dispatches: self.dispatches,
-            process_cpu_ns: process_cpu_ns.map(|(last, first)| last.saturating_sub(first)),
+            process_cpu_ns: self.spent.cpu_ns(),
+            instructions: self.spent.instructions(),
             start_up_cpu_ns: self.start_up_cpu_ns,
             owed_at_stop,
             drain_ns,

@@ -8,6 +8,7 @@ use wiretrial_contract::control::{Done, FromChild, Ready, ReceiverPrepare, ToChi
 use wiretrial_contract::failure::Failure;
 
 use super::{Event, Step, out_of_order, say};
+use crate::instructions::Instructions;
 use crate::path::{self, Notice, Order, Start, Stop};
 use crate::prepare;
 
@@ -22,7 +23,11 @@ pub(super) struct Capture {
 
 impl Capture {
     /// Opens everything and says `ready`.
-    pub(super) fn start(prepare: ReceiverPrepare, events: &Sender<Event>) -> Result<Self, Failure> {
+    pub(super) fn start(
+        prepare: ReceiverPrepare,
+        instructions: Option<Instructions>,
+        events: &Sender<Event>,
+    ) -> Result<Self, Failure> {
         prepare::check(&prepare)?;
         let opened = path::open(&prepare)?;
         let ready = opened.ready.clone();
@@ -39,6 +44,7 @@ impl Capture {
             opened,
             &prepare,
             Start::AfterProbe,
+            instructions,
             Arc::clone(&order),
             notify,
         )?;

@@ -26,6 +26,7 @@ use self::capture::Capture;
 use self::outside::Outside;
 use self::passes::Passes;
 use crate::foreign::{LiveNotice, PassesNotice};
+use crate::instructions::Instructions;
 use crate::{path, process};
 
 /// Serves one job.
@@ -81,6 +82,7 @@ enum Job {
 #[derive(Debug)]
 struct Server {
     job: Option<Job>,
+    instructions: Option<Instructions>,
     deadline_ns: Option<u64>,
     deadline_length_ns: u64,
     beat_ns: Option<u64>,
@@ -88,6 +90,8 @@ struct Server {
 
 impl Server {
     fn start(events: &Sender<Event>) -> Result<Self, Failure> {
+        // Before any thread is started, so that all are counted.
+        let instructions = Instructions::of_process();
         let signal = events.clone();
         process::watch_signals(move || {
             // Without a receiver the process is ending anyway.
@@ -101,6 +105,7 @@ impl Server {
             .map_err(|error| Failure::host(format!("cannot start the input thread: {error}")))?;
         Ok(Self {
             job: None,
+            instructions,
             deadline_ns: None,
             deadline_length_ns: 0,
             beat_ns: None,
@@ -176,17 +181,22 @@ impl Server {
             }
             (ToChild::PrepareReceiver(prepare), None) => {
                 self.limit(prepare.deadline_ns);
-                self.job = Some(Job::Capture(Capture::start(prepare, events)?));
+                let instructions = self.instructions.take();
+                let capture = Capture::start(prepare, instructions, events)?;
+                self.job = Some(Job::Capture(capture));
                 Ok(())
             }
             (ToChild::PrepareOutside(prepare), None) => {
                 self.limit(prepare.deadline_ns);
+                // What a program costs is not measured under a counter that nobody reads.
+                self.instructions = None;
                 self.job = Some(Job::Outside(Outside::start(prepare, events)?));
                 Ok(())
             }
             (ToChild::PreparePasses(prepare), None) => {
                 self.limit(prepare.deadline_ns);
-                self.job = Some(Job::Passes(Passes::start(prepare, events)?));
+                let instructions = self.instructions.take();
+                self.job = Some(Job::Passes(Passes::start(prepare, instructions, events)?));
                 Ok(())
             }
             (ToChild::Bye, _) => unreachable!("bye has ended the loop"),
@@ -282,6 +292,7 @@ mod tests {
     fn server() -> Server {
         Server {
             job: None,
+            instructions: None,
             deadline_ns: None,
             deadline_length_ns: 7_000_000,
             beat_ns: None,

@@ -7,6 +7,7 @@ use wiretrial_contract::failure::Failure;
 
 use super::{Event, kind, say};
 use crate::foreign::{MOST_PASSES, Passes as Worker, PassesNotice};
+use crate::instructions::Instructions;
 
 /// Passes under way, one at a time.
 #[derive(Debug)]
@@ -18,9 +19,13 @@ pub(super) struct Passes {
 
 impl Passes {
     /// Gets ready; `ready` comes when a pass can run.
-    pub(super) fn start(prepare: PassesPrepare, events: &Sender<Event>) -> Result<Self, Failure> {
+    pub(super) fn start(
+        prepare: PassesPrepare,
+        instructions: Option<Instructions>,
+        events: &Sender<Event>,
+    ) -> Result<Self, Failure> {
         let notices = events.clone();
-        let worker = Worker::start(prepare, move |notice| {
+        let worker = Worker::start(prepare, instructions, move |notice| {
             // Without a receiver the process is ending anyway.
             let _ = notices.send(Event::Passes(notice));
         })?;
