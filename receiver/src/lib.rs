@@ -15,6 +15,7 @@ pub mod latency;
 pub mod path;
 pub mod prepare;
 pub mod process;
+pub mod series;
 pub mod serve;
 pub mod sink;
 pub mod sys;

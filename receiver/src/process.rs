@@ -1,14 +1,15 @@
 //! What the receiver knows of its own process: CPUs, memory, context switches, signals.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::str::FromStr;
+use std::os::unix::fs::FileExt;
+use std::str::{self, FromStr};
 use std::sync::OnceLock;
 
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, SysconfVar, sysconf};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -121,6 +122,48 @@ fn peak_in(status: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
+/// The resident memory of a process, read again and again without the allocator.
+#[derive(Debug)]
+pub struct Memory {
+    statm: File,
+    page_bytes: u64,
+}
+
+impl Memory {
+    /// That of this process.
+    #[must_use]
+    pub fn own() -> Option<Self> {
+        Self::open("/proc/self/statm")
+    }
+
+    /// That of another process.
+    pub(crate) fn of(pid: Pid) -> Option<Self> {
+        Self::open(&format!("/proc/{pid}/statm"))
+    }
+
+    fn open(path: &str) -> Option<Self> {
+        let page_bytes = sysconf(SysconfVar::PAGE_SIZE).ok()??;
+        Some(Self {
+            statm: File::open(path).ok()?,
+            page_bytes: u64::try_from(page_bytes).ok()?,
+        })
+    }
+
+    /// Resident now, bytes (proc_pid_statm(5)); `None` once the process is gone.
+    #[must_use]
+    pub fn rss_bytes(&self) -> Option<u64> {
+        let mut text = [0; 256];
+        let length = self.statm.read_at(&mut text, 0).ok()?;
+        let pages = resident_pages(str::from_utf8(&text[..length]).ok()?)?;
+        pages.checked_mul(self.page_bytes)
+    }
+}
+
+/// The second of the numbers.
+fn resident_pages(statm: &str) -> Option<u64> {
+    statm.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 static HEAP: OnceLock<fn() -> u64> = OnceLock::new();
 
 /// From now on `bytes` says how many bytes all threads have taken from the allocator so far. Only
@@ -194,6 +237,13 @@ mod tests {
             Some(1_263_616)
         );
         assert_eq!(peak_in("VmPeak:\t 9 kB\n"), None);
-        assert!(peak_rss_bytes().unwrap() > 0);
+        assert_eq!(resident_pages("900 12 3 1 0 5 0\n"), Some(12));
+        assert_eq!(resident_pages("900"), None);
+        let memory = Memory::own().unwrap();
+        let resident = memory.rss_bytes().unwrap();
+        let bytes = vec![1_u8; 64 << 20];
+        // The kernel's sum may be off by what each CPU has not handed in yet.
+        assert!(memory.rss_bytes().unwrap() > resident + (32 << 20));
+        assert_eq!(bytes.last(), Some(&1));
     }
 }

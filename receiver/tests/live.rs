@@ -95,6 +95,9 @@ fn exact_counts_of(mut child: Child, prepare: &ReceiverPrepare) -> ReceiverRepor
     assert_eq!(report.pcap.unwrap().dropped, 0);
     assert_balanced(&report);
     assert!(report.process_cpu_ns.unwrap() > 0);
+    assert_ne!(report.instructions, Some(0), "not counted is not 0");
+    assert!(report.minor_faults.is_some() && report.major_faults.is_some());
+    assert!(report.series.is_empty(), "it was short");
     assert!(report.first_ns.unwrap() <= report.last_ns.unwrap());
     assert!(report.dispatches > 0);
     let sent = sender.sent();
@@ -214,6 +217,38 @@ fn what_comes_after_stop_is_late_and_not_lost() {
         assert_eq!(report.owed_at_stop, Some(10));
         assert!(report.drain_ns > 0);
         assert_balanced(&report);
+    });
+}
+
+#[test]
+fn a_long_trial_has_samples_a_second_apart() {
+    inside("a_long_trial_has_samples_a_second_apart", || {
+        let prepare = mount();
+        let mut child = Child::start();
+        child.prepare(&prepare);
+        let sender = Sender::new(&prepare);
+        child.arm(&sender);
+        for sequence in 0..600 {
+            sender.send(Class::Counted, 0, sequence);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        child.send(&ToChild::Stop(Stop {
+            accepted: vec![600, 0],
+        }));
+        let report = child.finish();
+        assert_eq!(report.copies.unique, 600);
+        let series = report.series;
+        assert!(series.len() >= 10, "{series:?}");
+        for two in series.windows(2) {
+            assert!(two[1].at_ns - two[0].at_ns >= 1_000_000_000);
+            assert!(two[1].unique > two[0].unique && two[1].unique <= Some(600));
+            assert!(two[1].process_cpu_ns > two[0].process_cpu_ns);
+            assert_eq!(two[1].dropped, Some(0));
+        }
+        for sample in series {
+            assert!(sample.rss_bytes.unwrap() > 0);
+            assert!(sample.residence_ns.is_some());
+        }
     });
 }
 

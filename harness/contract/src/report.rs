@@ -213,6 +213,28 @@ pub struct Residence {
     pub max_ns: u64,
 }
 
+/// A trial at one moment. What could not be read, or the receiver does not know, is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Sample {
+    /// Since armed, ns.
+    pub at_ns: u64,
+    /// Counted datagrams seen for the first time so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unique: Option<u64>,
+    /// `ps_drop` so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<u64>,
+    /// How long the first frame of the dispatch just before had lain in the ring, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residence_ns: Option<u64>,
+    /// Resident memory of the process (proc_pid_statm(5)), bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_bytes: Option<u64>,
+    /// CPU time of the process since armed, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_cpu_ns: Option<u64>,
+}
+
 /// One receiver, one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverReport {
@@ -277,6 +299,11 @@ pub struct ReceiverReport {
     /// counts them.
     #[serde(default)]
     pub heap_bytes: Option<u64>,
+    /// How it went, of a trial of ten seconds or more: samples from armed to the end of the drain
+    /// while frames came, at most once a second and at most 3,600. When they are so many, every
+    /// other one is dropped and the time between two is doubled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Sample>,
 }
 
 /// How a CPU time was taken.
@@ -324,6 +351,10 @@ pub struct CountReport {
     pub clock_at_end: ClockPair,
     /// Datagrams the sink socket dropped (`sk_drops`), over its whole life; printed, never a term.
     pub sink_dropped: Option<u64>,
+    /// Memory and CPU time of its process from armed to `stop`, by the rule of
+    /// [`ReceiverReport::series`]; the first process's alone where it started others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Sample>,
 }
 
 /// One pass of a program over its input.

@@ -125,6 +125,7 @@ pub(crate) fn receiver() -> ReceiverReport {
         sink_dropped: None,
         latency: None,
         heap_bytes: None,
+        series: Vec::new(),
     }
 }
 
@@ -141,6 +142,7 @@ pub(crate) fn count() -> CountReport {
         clock_at_armed: receiver().clock_at_armed,
         clock_at_end: receiver().clock_at_end,
         sink_dropped: None,
+        series: Vec::new(),
     }
 }
 
@@ -317,6 +319,7 @@ pub(crate) fn outside(
         clock_at_armed: clock,
         clock_at_end: clock,
         sink_dropped: None,
+        series: Vec::new(),
     };
     let ledger = row.ledger.clone().zip(lost);
     TrialRecord {

@@ -390,6 +390,7 @@ fn seen(unique: u64, dropped: u64, warm_up: u64, ns_per_packet: u64) -> Receiver
     ReceiverReport {
         latency: None,
         heap_bytes: None,
+        series: Vec::new(),
         copies,
         unique_per_flow: vec![unique],
         reordered: 0,

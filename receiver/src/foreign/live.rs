@@ -12,7 +12,7 @@ use wiretrial_contract::clock::{self, ClockPair};
 use wiretrial_contract::control::{OutsidePrepare, ProgramReady, ReceiverReady};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::program::ReadySign;
-use wiretrial_contract::report::{CountReport, ProgramEnd, RingGeometry};
+use wiretrial_contract::report::{CountReport, ProgramEnd, RingGeometry, Sample};
 
 use super::cgroup::Cgroup;
 use super::counts::{Readers, Words, no_regex};
@@ -25,7 +25,8 @@ use super::sockets::Watch;
 use super::worker::{Orders, Worker};
 use super::{Cut, stop, tree};
 use crate::path::{self, addresses, of_ring};
-use crate::process;
+use crate::process::{self, Memory};
+use crate::series::Series;
 use crate::sink::Sink;
 
 /// Longest wait for a program to capture, ns: the harness waits a second more.
@@ -174,7 +175,7 @@ fn run(
     trial.meter.look(&armed)?;
     let clock_at_armed = ClockPair::now();
     notify(Notice::Armed);
-    trial.wait_stop(&armed)?;
+    let series = trial.wait_stop(&armed)?;
     let drain_ns = trial.drain()?;
     let end = trial.meter.read();
     let clock_at_end = ClockPair::now();
@@ -209,6 +210,7 @@ fn run(
         clock_at_armed,
         clock_at_end,
         sink_dropped: trial.sink.dropped(),
+        series,
     })));
     Ok(())
 }
@@ -359,12 +361,25 @@ impl Trial<'_> {
         }
     }
 
-    fn wait_stop(&mut self, armed: &Reading) -> Result<(), Cut> {
+    /// Looks at the program until the order to stop; gives what it saw of a long trial.
+    fn wait_stop(&mut self, armed: &Reading) -> Result<Vec<Sample>, Cut> {
+        let armed_ns = clock::monotonic_ns();
+        let memory = Memory::of(self.program.pid);
+        let mut series = Series::new();
         while !self.pass(LOOK_NS)? {
             self.alive()?;
             self.meter.glance(armed)?;
+            let at_ns = clock::monotonic_ns().saturating_sub(armed_ns);
+            if at_ns >= series.due_ns() {
+                series.add(Sample {
+                    at_ns,
+                    rss_bytes: memory.as_ref().and_then(Memory::rss_bytes),
+                    process_cpu_ns: self.meter.between_ns(armed, &self.meter.read()),
+                    ..Sample::default()
+                });
+            }
         }
-        Ok(())
+        Ok(series.into_samples())
     }
 
     /// Waits until nothing moves; gives the time until it did last, ns.

@@ -11,9 +11,10 @@ use wiretrial_capture::source::Live;
 use wiretrial_contract::clock::{self, ClockPair};
 use wiretrial_contract::control::ReceiverPrepare;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::report::ReceiverReport;
+use wiretrial_contract::report::{ReceiverReport, Sample};
 
 use super::counters::Totals;
+use super::watch::Watch;
 use super::{Notice, Opened, Order, Stop};
 use crate::account::{Account, HandOver, Kind};
 use crate::drain::{Drain, Rule};
@@ -75,6 +76,7 @@ pub fn spawn(
         order,
         totals: None,
         sampled_ns: 0,
+        watch: None,
         dispatches: 0,
         spent: Spent::by(instructions),
         first_ns: None,
@@ -108,6 +110,7 @@ struct Direct {
     order: Arc<Order>,
     totals: Option<Totals>,
     sampled_ns: u64,
+    watch: Option<Watch>,
     dispatches: u64,
     spent: Spent,
     first_ns: Option<u64>,
@@ -211,6 +214,8 @@ struct Batch {
     probes: u64,
     first_copies: u64,
     handed_over: Option<HandOver>,
+    /// How long its first frame had lain in the ring, ns.
+    residence_ns: u64,
 }
 
 impl Direct {
@@ -226,11 +231,15 @@ impl Direct {
         self.dispatches = 0;
         self.spent = Spent::by(self.spent.instructions.take());
         (self.first_ns, self.last_real_ns) = (None, None);
+        // What it takes from the allocator is not the trial's.
+        let mut watch = Watch::start();
         let usage = Usage::now();
         let heap = process::heap_bytes();
         let armed = ClockPair::now();
         self.totals = self.live.counters().ok().map(Totals::from);
         self.sampled_ns = clock::realtime_ns();
+        watch.armed();
+        self.watch = Some(watch);
         notify(Notice::Armed);
 
         let stop = self.capture(notify)?;
@@ -245,6 +254,7 @@ impl Direct {
             .map(|(now, then)| now - then);
         Ok(ReceiverReport {
             heap_bytes,
+            series: self.watch.take().map_or_else(Vec::new, Watch::series),
             ..self.report(usage, armed, owed_at_stop, drain_ns)
         })
     }
@@ -322,6 +332,9 @@ impl Direct {
                 _ => {
                     since_reading = 0;
                     let at = hand_over_now(fine);
+                    if batch.handed_over.is_none() {
+                        batch.residence_ns = at.real_ns.saturating_sub(frame.time_ns);
+                    }
                     batch.handed_over = Some(at);
                     at
                 }
@@ -352,6 +365,13 @@ impl Direct {
                 self.sampled_ns = now_ns;
                 self.sample();
             }
+            if self
+                .watch
+                .as_ref()
+                .is_some_and(|watch| watch.is_due(now_ns))
+            {
+                self.watch(batch.residence_ns);
+            }
         }
         Ok(batch)
     }
@@ -363,6 +383,20 @@ impl Direct {
                 Ok(now) => totals.sample(now),
                 Err(_) => self.totals = None,
             }
+        }
+    }
+
+    /// Takes a sample of how the trial goes.
+    fn watch(&mut self, residence_ns: u64) {
+        self.sample();
+        let now = Sample {
+            unique: Some(self.account.copies().unique),
+            dropped: self.totals.map(|totals| totals.report(false).dropped),
+            residence_ns: Some(residence_ns),
+            ..Sample::default()
+        };
+        if let Some(watch) = &mut self.watch {
+            watch.add(now);
         }
     }
 
@@ -401,6 +435,7 @@ impl Direct {
             sink_dropped: self.sink.dropped(),
             latency: self.account.latency(),
             heap_bytes: None,
+            series: Vec::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod counters;
 mod direct;
+mod watch;
 
 use std::sync::OnceLock;
 
