@@ -191,8 +191,7 @@ fn outside_pass(
     let launch = Launch::new(executable, &places, prepare.cpu)?;
     let own_peak = process::peak_rss_bytes();
 
-    // The program's threads and children inherit it from this thread.
-    let mut instructions = Instructions::of_programs();
+    let mut instructions = Instructions::of_next_program();
 
     let start_ns = clock::monotonic_ns();
     let mut program = launch.start()?;
