@@ -513,6 +513,16 @@ pub struct HostWindow {
     pub foreign_cpu_ns: Option<u64>,
 }
 
+/// What the kernel charges user and system time by. CPU times of one mode are not those of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuAccounting {
+    /// Each tick of the timer is charged to what it interrupts.
+    Tick,
+    /// Time is read at every entry to the kernel and every exit from it.
+    Precise,
+}
+
 /// Facts of a host that are the same for a whole campaign.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HostFacts {
@@ -534,6 +544,17 @@ pub struct HostFacts {
     pub memory_bytes: Option<u64>,
     /// Clock source.
     pub clock_source: Option<String>,
+    /// Timer interrupts a second of a busy CPU: 100, 250, 300 or 1000; `None` also where a busy CPU
+    /// has none.
+    #[serde(default)]
+    pub hz: Option<u32>,
+    /// What user and system time are charged by.
+    #[serde(default)]
+    pub cpu_accounting: Option<CpuAccounting>,
+    /// Whether the kernel is built to take the time of interrupts out of the CPU time of the process
+    /// that they interrupt (`CONFIG_IRQ_TIME_ACCOUNTING`).
+    #[serde(default)]
+    pub irq_time_apart: Option<bool>,
     /// Settings under /proc/sys that matter to a capture, by dotted name.
     pub sysctls: BTreeMap<String, Option<String>>,
     /// Boot id; private.

@@ -9,6 +9,9 @@ use nix::unistd::Pid;
 
 use wiretrial_contract::record::HostFacts;
 
+use super::kernel::Config;
+use super::ticks;
+
 /// Settings that change what a capture on this host can do, by dotted name (sysctl(8)).
 const SYSCTLS: [&str; 13] = [
     "kernel.perf_event_paranoid",
@@ -26,19 +29,29 @@ const SYSCTLS: [&str; 13] = [
     "net.core.wmem_max",
 ];
 
-/// The facts of this host.
+/// The facts of this host. It keeps one CPU busy for a tenth of a second.
 pub(super) fn read() -> HostFacts {
     let cpu_info = text("/proc/cpuinfo").unwrap_or_default();
+    let cpus_allowed = allowed_cpus(Pid::from_raw(0));
+    let config = Config::read();
+    // Where the receivers will be.
+    let ticks = cpus_allowed
+        .last()
+        .map(|cpu| ticks::test(*cpu, config.as_ref()))
+        .unwrap_or_default();
     HostFacts {
         cpu_model: cpu_field(&cpu_info, "model name").or_else(|| cpu_field(&cpu_info, "CPU part")),
         cpus_online: text("/sys/devices/system/cpu/online").and_then(|list| count(&list)),
-        cpus_allowed: allowed_cpus(Pid::from_raw(0)),
+        cpus_allowed,
         smt: text("/sys/devices/system/cpu/smt/active").map(|active| active == "1"),
         governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         virtualisation: virtualisation(&cpu_info),
         kernel: text("/proc/sys/kernel/osrelease"),
         memory_bytes: text("/proc/meminfo").and_then(|info| memory_bytes(&info)),
         clock_source: text(&format!("{CLOCK_SOURCES}/current_clocksource")),
+        hz: ticks.hz,
+        cpu_accounting: ticks.accounting,
+        irq_time_apart: config.map(|config| config.has("CONFIG_IRQ_TIME_ACCOUNTING")),
         sysctls: sysctls(),
         boot_id: text("/proc/sys/kernel/random/boot_id"),
         host_name: nix::unistd::gethostname()

@@ -8,6 +8,7 @@
 mod counters;
 mod facts;
 mod identity;
+mod kernel;
 mod namespaces;
 mod nursery;
 mod programs;
@@ -15,6 +16,7 @@ mod proof;
 mod sink;
 mod steering;
 pub(crate) mod sys;
+mod ticks;
 mod wire;
 
 use std::io::{self, Write};

@@ -155,7 +155,11 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     ),
     (
         "host class",
-        "four digits of a hash over what makes hosts alike: CPU, kernel, libpcap, card, virtualisation, isolation",
+        "four digits of a hash over what makes hosts alike: CPU, kernel and how it keeps CPU time, libpcap, card, virtualisation, isolation",
+    ),
+    (
+        "CPU accounting",
+        "how the kernel keeps CPU time: by tick or precisely, ticks a second, and whether interrupts are taken out of the process they interrupt; CPU times of one mode are never compared with those of another",
     ),
     (
         "attempt",

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest;
-use wiretrial_contract::record::HostFacts;
+use wiretrial_contract::record::{CpuAccounting, HostFacts};
 
 /// The NIC of a topology that has one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,6 +53,9 @@ pub fn of(
         governor: Option<&'a str>,
         virtualisation: Option<&'a str>,
         kernel: Option<&'a str>,
+        hz: Option<u32>,
+        cpu_accounting: Option<CpuAccounting>,
+        irq_time_apart: Option<bool>,
         libpcap: Option<&'a str>,
         nic: Option<&'a Nic>,
         isolation: Isolation,
@@ -65,6 +68,9 @@ pub fn of(
         governor: facts.governor.as_deref(),
         virtualisation: facts.virtualisation.as_deref(),
         kernel,
+        hz: facts.hz,
+        cpu_accounting: facts.cpu_accounting,
+        irq_time_apart: facts.irq_time_apart,
         libpcap,
         nic,
         isolation,
@@ -124,6 +130,9 @@ mod tests {
             cpus_online: Some(2),
             virtualisation: Some("kvm".into()),
             kernel: Some("6.18.44-generic".into()),
+            hz: Some(250),
+            cpu_accounting: Some(CpuAccounting::Tick),
+            irq_time_apart: Some(false),
             ..HostFacts::default()
         }
     }
@@ -176,6 +185,24 @@ mod tests {
             ..facts()
         };
         assert_ne!(class(&smt).sha256, base.sha256);
+        for hz in [None, Some(1000)] {
+            let other = HostFacts { hz, ..facts() };
+            assert_ne!(class(&other).sha256, base.sha256);
+        }
+        for cpu_accounting in [None, Some(CpuAccounting::Precise)] {
+            let other = HostFacts {
+                cpu_accounting,
+                ..facts()
+            };
+            assert_ne!(class(&other).sha256, base.sha256);
+        }
+        for irq_time_apart in [None, Some(true)] {
+            let other = HostFacts {
+                irq_time_apart,
+                ..facts()
+            };
+            assert_ne!(class(&other).sha256, base.sha256);
+        }
         let other = of(
             &facts(),
             Some("libpcap version 1.10.5"),
