@@ -29,8 +29,11 @@ pub struct Guards {
 /// No difference, and the margin around it, on the scale of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
+    scale: Scale,
     null: f64,
     margin: Option<(f64, f64)>,
+    /// The floor of equal arms, where it is wider than the margin.
+    floor: Option<(f64, f64)>,
 }
 
 impl Question {
@@ -39,15 +42,26 @@ impl Question {
     #[must_use]
     pub fn new(scale: Scale, margin: Option<f64>) -> Self {
         let margin = margin.filter(|margin| *margin > 0.0);
-        match scale {
-            Scale::Ratio => Self {
-                null: 1.0,
-                margin: margin.map(|m| (1.0 / (1.0 + m), 1.0 + m)),
+        Self {
+            scale,
+            null: match scale {
+                Scale::Ratio => 1.0,
+                Scale::Difference => 0.0,
             },
-            Scale::Difference => Self {
-                null: 0.0,
-                margin: margin.map(|m| (-m, m)),
-            },
+            margin: margin.map(|margin| around(scale, margin)),
+            floor: None,
+        }
+    }
+
+    /// The same where equal arms are known to come out this far apart, either way, as a margin is
+    /// given. A margin under that floor cannot be seen: only an interval that lies beyond the floor as a
+    /// whole is classed then. Nothing without a margin, and nothing for a floor that is not wider.
+    #[must_use]
+    pub fn with_floor(self, floor: Option<f64>) -> Self {
+        let floor = floor.map(|floor| around(self.scale, floor));
+        Self {
+            floor: floor.filter(|floor| self.margin.is_some_and(|margin| floor.1 > margin.1)),
+            ..self
         }
     }
 
@@ -75,8 +89,31 @@ impl Question {
         }
     }
 
+    /// Whether a floor above the margin leaves nothing to say of these limits.
+    fn below_floor(&self, limits: &Limits) -> bool {
+        self.floor
+            .is_some_and(|(low, high)| limits.hi95 >= low && limits.lo95 <= high)
+    }
+
+    /// The class of a decision interval, or that nothing can be said below the floor.
+    fn seen(&self, limits: &Limits) -> Verdict {
+        if self.below_floor(limits) {
+            Verdict::Inconclusive
+        } else {
+            self.classify(limits)
+        }
+    }
+
     fn excluded(&self, limits: &Limits) -> bool {
         limits.hi95 < self.null || limits.lo95 > self.null
+    }
+}
+
+/// No difference with this much around it: a share of a ratio, or a number of a difference.
+fn around(scale: Scale, reach: f64) -> (f64, f64) {
+    match scale {
+        Scale::Ratio => (1.0 / (1.0 + reach), 1.0 + reach),
+        Scale::Difference => (-reach, reach),
     }
 }
 
@@ -105,7 +142,8 @@ pub struct Judgement {
 }
 
 /// Applies the rule: guards first (incomplete, invalid, asymmetric, not comparable, unstable), then
-/// the class of the decision interval. Where `capped` says why, that is at most improved, and at most
+/// the class of the decision interval, which is inconclusive where a known floor is wider than the
+/// margin and the interval does not lie beyond both. Where `capped` says why, that is at most improved, and at most
 /// regressed unless it is work that is not proven.
 #[must_use]
 pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> Judgement {
@@ -129,18 +167,21 @@ pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> J
             Verdict::Inconclusive
         }
         (None, Some(limits)) => {
-            let class = question.classify(limits);
+            let class = question.seen(limits);
             let verdict = capped(class, guards.capped);
+            if question.below_floor(limits) {
+                reasons.push(Reason::BelowFloor);
+            }
             if verdict != class {
                 reasons.extend(guards.capped);
             }
             if verdict == Verdict::Equivalent && question.excluded(limits) {
                 flags.push(Flag::Detectable);
             }
-            if verdict == Verdict::Inconclusive {
+            if verdict == Verdict::Inconclusive && !question.excluded(limits) {
                 reasons.push(Reason::SpansNoDifference);
             }
-            let other = |limits| capped(question.classify(limits), guards.capped) != verdict;
+            let other = |limits| capped(question.seen(limits), guards.capped) != verdict;
             if findings.leave_one_out.iter().any(other) {
                 flags.push(Flag::Fragile);
             }
@@ -322,6 +363,45 @@ mod tests {
     }
 
     #[test]
+    fn a_margin_under_the_floor_decides_nothing_but_what_lies_beyond_both() {
+        let question = Question::new(Scale::Ratio, Some(0.03)).with_floor(Some(0.041));
+        let judged = |interval: Limits| {
+            let judged = judge(&Guards::default(), &findings(&interval), &question);
+            (judged.verdict, judged.reasons)
+        };
+        let hidden = (Verdict::Inconclusive, vec![Reason::BelowFloor]);
+        // beyond the margin and not beyond the floor, then better by less than the margin
+        assert_eq!(judged(limits(0.93, 0.94, 0.965, 0.968)), hidden);
+        assert_eq!(judged(limits(0.95, 0.96, 0.985, 0.99)), hidden);
+        assert_eq!(judged(limits(1.031, 1.032, 1.05, 1.06)), hidden);
+        // equivalent without the floor
+        assert_eq!(
+            judged(limits(0.99, 0.991, 1.009, 1.01)),
+            (
+                Verdict::Inconclusive,
+                vec![Reason::BelowFloor, Reason::SpansNoDifference]
+            )
+        );
+        assert_eq!(
+            judged(limits(0.04, 0.041, 0.05, 0.051)),
+            (Verdict::ImprovedWorthwhile, vec![])
+        );
+        assert_eq!(
+            judged(limits(1.042, 1.043, 1.1, 1.2)),
+            (Verdict::RegressedWorthwhile, vec![])
+        );
+        // A floor within the margin, or none of either, changes nothing.
+        let equal = limits(0.99, 0.991, 1.009, 1.01);
+        for (margin, floor) in [(0.03, Some(0.02)), (0.03, None)] {
+            let plain = Question::new(Scale::Ratio, Some(margin)).with_floor(floor);
+            let judged = judge(&Guards::default(), &findings(&equal), &plain);
+            assert_eq!(judged.verdict, Verdict::Equivalent);
+        }
+        let none = Question::new(Scale::Ratio, None);
+        assert_eq!(none.with_floor(Some(0.5)), none);
+    }
+
+    #[test]
     fn points_compare_exactly() {
         let question = Question::new(Scale::Ratio, Some(0.03));
         assert_eq!(
@@ -396,10 +476,11 @@ mod tests {
             let [a, b, c, d] = ends;
             for question in [
                 Question::new(Scale::Difference, Some(margin)),
+                Question::new(Scale::Difference, Some(margin)).with_floor(Some(2.0 * margin)),
                 Question::new(Scale::Difference, None),
             ] {
-                let class = question.classify(&limits(a, b, c, d));
-                let mirrored = question.classify(&limits(-d, -c, -b, -a));
+                let class = question.seen(&limits(a, b, c, d));
+                let mirrored = question.seen(&limits(-d, -c, -b, -a));
                 let expected = match class {
                     Verdict::ImprovedWorthwhile => Verdict::RegressedWorthwhile,
                     Verdict::Improved => Verdict::Regressed,

@@ -89,6 +89,9 @@ pub enum Reason {
     TooFewPairs,
     /// No margin was declared, so nothing can be equivalent or worthwhile.
     NoMargin,
+    /// Equal arms are known to come out further apart than the margin, and the 95 % decision interval
+    /// does not lie beyond that.
+    BelowFloor,
     /// The 95 % decision interval contains no difference; this does not establish equivalence.
     SpansNoDifference,
 }
@@ -117,6 +120,7 @@ impl Reason {
             Self::TailUnknown => "tail_unknown",
             Self::TooFewPairs => "too_few_pairs",
             Self::NoMargin => "no_margin",
+            Self::BelowFloor => "below_floor",
             Self::SpansNoDifference => "spans_no_difference",
         }
     }
