@@ -435,6 +435,7 @@ mod tests {
             Reason::TooFewPairs,
             Reason::NoMargin,
             Reason::SpansNoDifference,
+            Reason::BelowFloor,
         ] {
             assert!(words.contains(&reason.name()), "{}", reason.name());
         }

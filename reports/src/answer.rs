@@ -12,19 +12,22 @@
 
 mod claim;
 mod loss;
+mod measure;
 mod phrase;
 mod work;
 
-use wiretrial_contract::analysis::{Answer, Comparison, Interval, Load, PassSummary};
+use wiretrial_contract::analysis::{Answer, Comparison, Load, PassSummary, Scale};
 
 use crate::number;
 use claim::{Claim, claim};
 use phrase::Phrase;
 
 pub(crate) use claim::words;
+pub(crate) use measure::{change_decimals, effect_text, interval_text, mean_decimals};
+pub use measure::{floor_text, margin_text};
 
 /// The answer over all cases, from the primary comparisons among `comparisons`, the loads or the
-/// passes, and the declared margin (a ratio). Comparisons that are not primary are ignored.
+/// passes, and the declared margin (a ratio, or a number in the unit of a difference). Comparisons that are not primary are ignored.
 #[must_use]
 pub fn answer(
     comparisons: &[Comparison],
@@ -43,11 +46,7 @@ pub fn answer(
             text: "no case was compared".into(),
         };
     };
-    let phrase = Phrase {
-        metric: first.metric,
-        margin,
-        cases: judged.len(),
-    };
+    let phrase = Phrase::of(first, margin, judged.len());
     // Where programs ran over an input there are no packets to lose.
     let work = if passes.is_empty() {
         loss::clause(loads)
@@ -83,71 +82,72 @@ pub fn statement(comparison: &Comparison, margin: Option<f64>) -> String {
         }
         _ => "unknown".into(),
     };
-    let change = comparison.change.map_or("change unknown".into(), |change| {
-        number::change(change, change_decimals(comparison))
-    });
-    let interval = interval_text(&comparison.decision, change_decimals(comparison));
+    let effect = effect_text(comparison);
+    let interval = interval_text(comparison, &comparison.decision);
     let follows = match comparison.verdict {
         None => "for information, decides nothing".into(),
-        Some(_) => Phrase {
-            metric: comparison.metric,
-            margin,
-            cases: 1,
-        }
-        .verdict(claim(comparison, margin), comparison),
+        Some(_) => Phrase::of(comparison, margin, 1).verdict(claim(comparison, margin), comparison),
     };
     let pairs = number::count(comparison.pairs.into());
     format!(
-        "{}: {title} {means}, {change} {interval} (95 %, {pairs} pairs): {follows}",
+        "{}: {title} {means}, {effect} {interval} (95 %, {pairs} pairs): {follows}",
         comparison.case
     )
 }
 
-/// Decimals of a comparison's change in percent: down to the first digit of half the decision
-/// interval, and at least one while that is under 10 %. One without an interval. An end that is not 0
-/// does not read 0 where four decimals can show it.
-pub(crate) fn change_decimals(comparison: &Comparison) -> usize {
-    let (Some(lo), Some(hi)) = (comparison.decision.lo95, comparison.decision.hi95) else {
-        return 1;
-    };
-    let half_width = (hi - lo) * 50.0;
-    let least = number::decimals(half_width).max(usize::from(half_width < 10.0));
-    let shows = |digits: &usize| {
-        [lo, hi].iter().all(|end| {
-            (end - 1.0).abs() < 1e-9 || number::change(end - 1.0, *digits).starts_with(['-', '+'])
-        })
-    };
-    (least..=4).find(shows).unwrap_or(least)
-}
-
-/// Decimals of a comparison's means: what half its decision interval is in the unit of the baseline,
-/// down to its first digit. None without an interval.
-pub(crate) fn mean_decimals(comparison: &Comparison) -> usize {
-    match (
-        comparison.decision.lo95,
-        comparison.decision.hi95,
-        comparison.mean_baseline,
-    ) {
-        // The interval of a difference is in the unit already.
-        (Some(lo), Some(hi), _) if comparison.metric.is_difference() => {
-            number::decimals((hi - lo) / 2.0)
-        }
-        (Some(lo), Some(hi), Some(mean)) => number::decimals((hi - lo) / 2.0 * mean.abs()),
-        _ => 0,
+/// The statement of an A/A comparison, with what it says of the floor: half the decision interval, the
+/// scatter of the pairs, and what the place in a pair did.
+#[must_use]
+pub fn statement_of_equal_arms(comparison: &Comparison, margin: Option<f64>) -> String {
+    let statement = statement(comparison, margin);
+    match floor(comparison) {
+        Some(floor) => format!("{statement}; {floor}"),
+        None => statement,
     }
 }
 
-/// An interval of the ratio as one of the change: `[-89.8 %, -89.2 %]`.
-pub(crate) fn interval_text(interval: &Interval, decimals: usize) -> String {
-    if interval.lo95.is_none() && interval.hi95.is_none() {
-        return "no interval".into();
-    }
-    let end = |ratio: Option<f64>| {
-        ratio.map_or("unresolved".into(), |ratio| {
-            number::change(ratio - 1.0, decimals)
-        })
+/// The floor that an A/A comparison shows; `None` without an interval, or without variation.
+fn floor(comparison: &Comparison) -> Option<String> {
+    let half_width = comparison
+        .decision
+        .half_width()
+        .filter(|half| *half > 0.0)?;
+    let text = |size: f64| floor_text(size, comparison.scale, &comparison.unit);
+    let effects = match comparison.scale {
+        Scale::Ratio => "log pair ratios",
+        Scale::Difference => "pair differences",
     };
-    format!("[{}, {}]", end(interval.lo95), end(interval.hi95))
+    let mut parts = vec![format!("floor {}", text(half_width))];
+    if let Some(sd) = comparison.sd_log {
+        parts.push(format!("sd of {effects} {}", text(sd)));
+    }
+    let found = comparison.diagnostics.unwrap_or_default();
+    if let Some(position) = found.position_effect {
+        let sign = if position < 0.0 { "-" } else { "" };
+        parts.push(format!("order effect {sign}{}", text(position.abs())));
+    }
+    Some(parts.join(", "))
+}
+
+/// What an A/A campaign's answer says beside: `A/A floor 1.2 % to 1.9 %`; `None` where no case shows one.
+#[must_use]
+pub fn floor_clause(comparisons: &[Comparison]) -> Option<String> {
+    let primary = comparisons.iter().filter(|one| one.primary);
+    let mut floors: Vec<(f64, String)> = primary
+        .filter_map(|one| {
+            let half_width = one.decision.half_width().filter(|half| *half > 0.0)?;
+            let text = floor_text(half_width, one.scale, &one.unit);
+            Some((half_width, text))
+        })
+        .collect();
+    floors.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (_, least) = floors.first()?;
+    let (_, most) = floors.last()?;
+    Some(if least == most {
+        format!("A/A floor {most}")
+    } else {
+        format!("A/A floor {least} to {most}")
+    })
 }
 
 fn leading(judged: &[(Claim, &Comparison)]) -> &'static str {

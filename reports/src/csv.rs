@@ -39,8 +39,16 @@ fn fields(cell: &Cell) -> Vec<String> {
         Cell::Text(text) | Cell::Verdict(text, _) => vec![text.clone()],
         Cell::Count(value) => vec![value.to_string()],
         Cell::Signed(value) => vec![value.to_string()],
-        Cell::Number { value, .. } => vec![round12(*value).to_string()],
-        Cell::Percent(ratio) | Cell::Bound(ratio) => vec![percent(*ratio)],
+        Cell::Number { value, .. }
+        | Cell::Difference { value, .. }
+        | Cell::P(value)
+        | Cell::Floor(value) => {
+            vec![round12(*value).to_string()]
+        }
+        Cell::Span { lo, hi, .. } => [lo, hi]
+            .map(|end| end.map(|end| round12(end).to_string()).unwrap_or_default())
+            .to_vec(),
+        Cell::Percent(ratio) | Cell::Bound(ratio) | Cell::Share(ratio) => vec![percent(*ratio)],
         Cell::Change { change, .. } => vec![percent(*change)],
         Cell::Interval { lo, hi, .. } => [lo, hi]
             .map(|end| end.map(percent).unwrap_or_default())

@@ -12,6 +12,7 @@
 
 pub mod answer;
 pub mod csv;
+mod flags;
 pub mod junit;
 pub mod markdown;
 pub mod number;

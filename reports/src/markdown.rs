@@ -5,6 +5,7 @@ use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::plan::{Arrangement, Workload};
 
 use crate::answer;
+use crate::flags;
 use crate::number;
 use crate::table::{self, Align, Table};
 
@@ -36,6 +37,28 @@ pub fn report(analysis: &Analysis) -> String {
     } else {
         push("## Work");
         push(&captioned(&table::passes(analysis)));
+    }
+    if let Some(text) = order_and_time(analysis) {
+        push("## Order and time");
+        push(&text);
+    }
+    for (heading, table) in [
+        ("## Voided pairs", table::with_voided(analysis)),
+        ("## Floors", table::floors(analysis)),
+        ("## All cases together", table::family(analysis)),
+        ("", table::simultaneous(analysis)),
+        ("## Calibration", table::calibration(analysis)),
+    ] {
+        let Some(table) = table else {
+            continue;
+        };
+        if !heading.is_empty() {
+            push(heading);
+        }
+        push(&captioned(&table));
+    }
+    if let Some(text) = calibration(analysis) {
+        push(&text);
     }
     push("## Gates");
     push(&render(&table::gates(analysis)));
@@ -103,6 +126,42 @@ fn captioned(table: &Table) -> String {
     format!("{}{}:\n\n{}", table.title, escape(&note), render(table))
 }
 
+/// What order and time did, what is flagged, and what these tests cannot show; `None` where nothing of
+/// it was looked at.
+fn order_and_time(analysis: &Analysis) -> Option<String> {
+    let tables = [table::order(analysis), table::time(analysis)];
+    let tables: Vec<String> = tables.iter().flatten().map(captioned).collect();
+    if tables.is_empty() {
+        return None;
+    }
+    let mut parts = tables;
+    let flagged = flags::sentences(analysis);
+    parts.push(if flagged.is_empty() {
+        "Nothing is flagged. With a dozen pairs that proves little: of an effect of the place in a pair \
+         as large as 0.9 deviations of the pairs one in five is missed."
+            .into()
+    } else {
+        let lines: Vec<String> = flagged.iter().map(|one| format!("- {}", escape(one))).collect();
+        format!("Flagged:\n\n{}", lines.join("\n"))
+    });
+    parts.extend(flags::cannot_reach(analysis));
+    Some(parts.join("\n\n"))
+}
+
+/// What a calibration can and cannot say.
+fn calibration(analysis: &Analysis) -> Option<String> {
+    let calibration = analysis.calibration?;
+    Some(match calibration.passed {
+        None => "So few cases cannot reject the method, and do not certify it.".into(),
+        Some(_) => format!(
+            "A method that calls 10 % of equal arms different is rejected by so many cases with \
+             probability {:.0} %, one that calls 20 % so with {:.0} %.",
+            calibration.power_10 * 100.0,
+            calibration.power_20 * 100.0
+        ),
+    })
+}
+
 fn line(cells: impl Iterator<Item = String>) -> String {
     format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
 }
@@ -118,7 +177,7 @@ fn conditions(analysis: &Analysis) -> String {
     };
     let margin = conditions.margin.map_or(
         "none declared, so nothing can be called the same or worthwhile".into(),
-        number::margin,
+        |margin| margin_text(analysis, margin),
     );
     let senders: Vec<String> = conditions
         .sender_cpus
@@ -201,7 +260,10 @@ fn conditions(analysis: &Analysis) -> String {
     } else {
         "what was run"
     };
+    let plans = conditions.earlier_plans.iter();
+    let plans: Vec<String> = plans.map(|sha256| format!("`{sha256}`")).collect();
     for (name, values) in [
+        ("earlier plans of this question, oldest first", &plans),
         ("what differs between the arms", &conditions.treatment),
         (given, &conditions.sending),
     ] {
@@ -213,13 +275,27 @@ fn conditions(analysis: &Analysis) -> String {
     lines.join("\n")
 }
 
+/// The margin in percent, or in the unit of a difference.
+fn margin_text(analysis: &Analysis, margin: f64) -> String {
+    let mut primary = analysis.comparisons.iter().filter(|one| one.primary);
+    match primary.next() {
+        Some(one) => answer::margin_text(margin, one.scale, &one.unit),
+        None => number::margin(margin),
+    }
+}
+
 fn statements(analysis: &Analysis) -> String {
     let margin = analysis.conditions.margin;
+    let statement = if analysis.calibration.is_some() {
+        answer::statement_of_equal_arms
+    } else {
+        answer::statement
+    };
     let lines: Vec<String> = analysis
         .comparisons
         .iter()
         .filter(|comparison| comparison.primary)
-        .map(|comparison| format!("- {}", escape(&answer::statement(comparison, margin))))
+        .map(|comparison| format!("- {}", escape(&statement(comparison, margin))))
         .collect();
     if lines.is_empty() {
         return "No case was compared.".into();

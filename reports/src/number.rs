@@ -1,6 +1,41 @@
 //! Numbers as text: thousands separators, digits by what an interval supports, percentages of
 //! packets that are exact.
 
+/// A difference with its sign and `decimals` decimals: `+4.2`, `-1,200`. What rounds to 0 has none.
+#[must_use]
+pub fn signed_decimal(value: f64, decimals: usize) -> String {
+    let text = plain(value, decimals);
+    let sign = if text.starts_with('-') || is_zero(&text) {
+        ""
+    } else {
+        "+"
+    };
+    format!("{sign}{}", grouped(&text))
+}
+
+/// A positive number with two significant digits, rounded up: the text is never below the number.
+#[must_use]
+pub fn two_digits_up(value: f64) -> String {
+    if value <= 0.0 || !value.is_finite() {
+        return "0".into();
+    }
+    let exponent = exponent(value, 1);
+    let decimals = usize::try_from(1 - exponent).unwrap_or(0);
+    let step = 10f64.powi(exponent - 1);
+    let steps = (value / step * (1.0 - 1e-9)).ceil();
+    grouped(trimmed(&plain(steps * step, decimals)))
+}
+
+/// A p value: three digits, `< 0.0001` below that, and 1 only where it is.
+#[must_use]
+pub fn p_value(p: f64) -> String {
+    if p < 0.0001 {
+        return "< 0.0001".into();
+    }
+    let decimals = if p < 0.01 { 4 } else { 3 };
+    trimmed(&plain(p, decimals)).to_owned()
+}
+
 /// A count with a comma every three digits: `1,200,000`.
 #[must_use]
 pub fn count(value: u64) -> String {
@@ -242,6 +277,36 @@ fn grouped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn differences_have_a_sign_and_floors_are_rounded_up() {
+        assert_eq!(signed_decimal(4.24, 1), "+4.2");
+        assert_eq!(signed_decimal(-1_200.4, 0), "-1,200");
+        assert_eq!(signed_decimal(-0.04, 1), "0.0");
+        for (value, text) in [
+            (4.11, "4.2"),
+            (4.1, "4.1"),
+            (1_240.0, "1,300"),
+            (0.0301, "0.031"),
+            (0.0, "0"),
+            (99.6, "100"),
+        ] {
+            assert_eq!(two_digits_up(value), text);
+        }
+    }
+
+    #[test]
+    fn p_values_never_read_zero() {
+        for (p, text) in [
+            (1.0, "1"),
+            (0.61308, "0.613"),
+            (0.00216, "0.0022"),
+            (5e-5, "< 0.0001"),
+            (0.0, "< 0.0001"),
+        ] {
+            assert_eq!(p_value(p), text);
+        }
+    }
 
     /// Published pairs of accepted and delivered packets with their published percentages.
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The order is fixed: header, answer, effect, packets, gates, limits, class, evidence. When the
 //! lines do not fit, what leaves first is what other lines imply: cases without loss share a packet
-//! row, then the split of the cost, further limits, empty lines and the hint at the end go; a long
+//! row, then the split of the cost, further limits, empty lines, what is flagged and the hint at the end go; a long
 //! answer may cost rows of the tables, never words of its own.
 //! More than six cases show the six worst and a line with the number of the others.
 
@@ -105,7 +105,9 @@ fn render(analysis: &Analysis, session: &Session, colour: Colour, fit: &Fit) -> 
         lines.extend(more);
     };
     section(answer_lines(analysis, colour));
-    section(sections::effect(analysis, fit.cases, fit.split, colour));
+    section(sections::effect(
+        analysis, fit.cases, fit.split, fit.hint, colour,
+    ));
     section(if table::is_live(analysis) {
         sections::packets(analysis, fit.packet_rows, colour)
     } else {

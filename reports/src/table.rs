@@ -3,9 +3,12 @@
 
 mod costs;
 mod effect;
+mod family;
+mod floors;
 mod identities;
 mod limits;
 mod loads;
+mod order;
 mod packets;
 mod passes;
 mod validity;
@@ -18,10 +21,14 @@ use crate::number;
 
 pub use costs::costs;
 pub use effect::effect;
+pub(crate) use effect::{effect_cell, interval_cell};
+pub use family::{calibration, family, simultaneous};
+pub use floors::floors;
 pub(crate) use identities::compared;
 pub use identities::identities;
 pub use limits::limits;
 pub use loads::loads;
+pub use order::{order, time, with_voided};
 pub use packets::packets;
 pub(crate) use packets::{packets_in, unclean_cases};
 pub use passes::passes;
@@ -122,6 +129,28 @@ pub enum Cell {
         /// Decimals of the percentages for people.
         decimals: usize,
     },
+    /// A difference in the unit of its column; a signed number for people.
+    Difference {
+        /// The difference.
+        value: f64,
+        /// Decimals for people.
+        decimals: usize,
+    },
+    /// An interval of differences; an end is `None` where it cannot be resolved.
+    Span {
+        /// Lower end.
+        lo: Option<f64>,
+        /// Upper end.
+        hi: Option<f64>,
+        /// Decimals for people.
+        decimals: usize,
+    },
+    /// A p value.
+    P(f64),
+    /// A derived share as a whole percentage.
+    Share(f64),
+    /// A size in the unit of its column, rounded up for people.
+    Floor(f64),
     /// Between two counts, both included: a range for people, the most in CSV.
     Range {
         /// At least.
@@ -232,16 +261,15 @@ impl Cell {
             Self::Percent(ratio) => number::margin(*ratio),
             Self::Change { change, decimals } => number::change(*change, *decimals),
             Self::Interval { lo, hi, decimals } => {
-                if lo.is_none() && hi.is_none() {
-                    return "no interval".into();
-                }
-                let end = |end: &Option<f64>| {
-                    end.map_or("unresolved".into(), |change| {
-                        number::change(change, *decimals)
-                    })
-                };
-                format!("[{}, {}]", end(lo), end(hi))
+                ends(*lo, *hi, |change| number::change(change, *decimals))
             }
+            Self::Difference { value, decimals } => number::signed_decimal(*value, *decimals),
+            Self::Span { lo, hi, decimals } => {
+                ends(*lo, *hi, |end| number::signed_decimal(end, *decimals))
+            }
+            Self::P(p) => number::p_value(*p),
+            Self::Share(share) => format!("{:.0} %", share * 100.0),
+            Self::Floor(size) => number::two_digits_up(*size),
             Self::Range { least, most } if least == most => number::count(*most),
             Self::Range { least, most } => {
                 format!("{} to {}", number::count(*least), number::count(*most))
@@ -272,9 +300,18 @@ impl Cell {
     }
 }
 
+/// An interval for people.
+fn ends(lo: Option<f64>, hi: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    if lo.is_none() && hi.is_none() {
+        return "no interval".into();
+    }
+    let end = |end: Option<f64>| end.map_or_else(|| "unresolved".into(), &text);
+    format!("[{}, {}]", end(lo), end(hi))
+}
+
 /// All tables of a report: the primary metric's effect first, then the packets and loads or the work
-/// of passes, checks, gates, limits, all costs and what was measured, then the effects on the other
-/// metrics.
+/// of passes, order and time, what all cases say together, checks, gates, limits, all costs and what was
+/// measured, then the effects on the other metrics.
 #[must_use]
 pub fn all(analysis: &Analysis) -> Vec<Table> {
     let mut tables = vec![effect(analysis, analysis.conditions.primary)];
@@ -283,6 +320,16 @@ pub fn all(analysis: &Analysis) -> Vec<Table> {
     } else {
         tables.push(passes(analysis));
     }
+    let beside = [
+        order,
+        time,
+        with_voided,
+        floors,
+        family,
+        simultaneous,
+        calibration,
+    ];
+    tables.extend(beside.iter().filter_map(|table| table(analysis)));
     tables.extend([
         validity(analysis),
         gates(analysis),

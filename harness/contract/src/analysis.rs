@@ -3,15 +3,23 @@
 //! Everything here can be computed again from the plan and the rows. Derived floats are rounded to
 //! 12 significant digits before they are written.
 
+mod comparison;
+mod family;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::control::Isolation;
 use crate::identity::Identity;
-use crate::metric::{Direction, Metric};
+use crate::metric::Metric;
 use crate::plan::{Arrangement, FailOn, Workload};
 use crate::record::{Flag, Share, Stage};
+
+pub use comparison::{
+    Comparison, Diagnostics, Fraction, Interval, KnownFloor, LevelShift, Scale, Variant,
+};
+pub use family::{Calibration, Family};
 
 /// Schema of `analysis.json`.
 pub const ANALYSIS_SCHEMA: &str = "wiretrial.analysis/2";
@@ -39,6 +47,12 @@ pub struct Analysis {
     pub gates: Vec<Gate>,
     /// One per case and metric, the primary metric first within a case.
     pub comparisons: Vec<Comparison>,
+    /// What the primary comparisons say together, where there are at least two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+    /// What equal arms say of the method; A/A campaigns only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
     /// One per case and arm of live trials.
     pub loads: Vec<Load>,
     /// One per case and arm of passes.
@@ -219,82 +233,6 @@ impl LoadVerdict {
             Self::Invalid => "invalid",
         }
     }
-}
-
-/// An interval at 95 % and at 90 %, on the ratio scale; an end is `None` where it cannot be
-/// resolved.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Interval {
-    /// Lower end, 95 %.
-    pub lo95: Option<f64>,
-    /// Upper end, 95 %.
-    pub hi95: Option<f64>,
-    /// Lower end, 90 %.
-    pub lo90: Option<f64>,
-    /// Upper end, 90 %.
-    pub hi90: Option<f64>,
-}
-
-/// One metric of one case, candidate against baseline. A rate is compared as its inverse, a cost:
-/// means, ratio and intervals here are the inverses of the cost's, with the ends of the intervals
-/// swapped.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// The case.
-    pub case: String,
-    /// The metric.
-    pub metric: Metric,
-    /// Its unit for people.
-    pub unit: String,
-    /// Which way is good.
-    pub direction: Direction,
-    /// Whether it decides.
-    pub primary: bool,
-    /// Pairs in the estimate.
-    pub pairs: u32,
-    /// The pairs' values, baseline and candidate, in the order in which they ran.
-    pub values: Vec<[f64; 2]>,
-    /// Mean of the baseline, in `unit`.
-    pub mean_baseline: Option<f64>,
-    /// Mean of the candidate, in `unit`.
-    pub mean_candidate: Option<f64>,
-    /// Candidate over baseline.
-    pub ratio: Option<f64>,
-    /// `ratio` - 1.
-    pub change: Option<f64>,
-    /// Percentile bootstrap over whole pairs: the published interval.
-    pub percentile: Interval,
-    /// The interval that decides.
-    pub decision: Interval,
-    /// Exact enumeration of all resamples, where there are few enough.
-    pub exact: Option<Interval>,
-    /// Percentile with tails expanded for small n.
-    pub expanded: Interval,
-    /// Student's t on the log of the ratio of means.
-    pub delta_t: Interval,
-    /// Geometric mean of the pair ratios.
-    pub geo_ratio: Option<f64>,
-    /// Median of the pair ratios.
-    pub median_ratio: Option<f64>,
-    /// Standard deviation of the log pair ratios.
-    pub sd_log: Option<f64>,
-    /// Standard error of the log ratio of means.
-    pub se_log: Option<f64>,
-    /// Range of the ratio when any one pair is left out: smallest, largest.
-    pub leave_one_out: Option<[f64; 2]>,
-    /// Pairs at which arms without a difference would be called the same with 80 % power, if the
-    /// noise stays as it is; `None` without a margin, beyond 256, or when there were as many.
-    pub pairs_needed: Option<u32>,
-    /// SHA-256 of the resample indices.
-    pub index_sha256: Option<String>,
-    /// The verdict; `None` on a metric that does not decide.
-    pub verdict: Option<Verdict>,
-    /// Why, in fixed words.
-    pub reasons: Vec<String>,
-    /// Notes.
-    pub flags: Vec<Flag>,
-    /// The verdict in a sentence.
-    pub statement: String,
 }
 
 /// One arm of one case, as a load.
@@ -490,7 +428,8 @@ pub struct Conditions {
     pub host_class: String,
     /// Words for the host.
     pub host: String,
-    /// Declared margin as a ratio.
+    /// Declared margin: a ratio, or a number in the unit of a primary metric that is compared as a
+    /// difference.
     pub margin: Option<f64>,
     /// Primary metric.
     pub primary: Metric,
@@ -498,6 +437,9 @@ pub struct Conditions {
     pub pairs_planned: u32,
     /// Attempt at this question.
     pub attempt: u32,
+    /// SHA-256 of the earlier plans of this question, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_plans: Vec<String>,
     /// How datagrams were sent or what was read, one entry a case.
     pub sending: Vec<String>,
     /// What differs between the arms, one entry a setting.

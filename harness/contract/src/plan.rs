@@ -162,7 +162,8 @@ impl Kind {
 pub struct Design {
     /// Pairs per case, even, at least 6.
     pub pairs: u32,
-    /// Worthwhile effect and equivalence margin as a ratio; `None` when not declared.
+    /// Worthwhile effect and equivalence margin: a ratio, or a number in the unit of a primary metric
+    /// that is compared as a difference; `None` when not declared.
     pub margin: Option<f64>,
     /// The metric that decides.
     pub primary: Metric,
@@ -183,6 +184,9 @@ pub struct Design {
     pub fail_on: FailOn,
     /// Whether a case that is not decided ends with exit code 4.
     pub require_conclusion: bool,
+    /// Whether a case that order or time moved by more than the margin is `unstable`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub require_stable: bool,
 }
 
 /// When the implicit gate `no_regression` fails.

@@ -443,11 +443,19 @@ pub enum Flag {
     WorkUnproven,
     /// Packets were left unread in the program's ring.
     RingTail,
+    /// The place in a pair moved the result, p below 1 %.
+    PositionEffect,
+    /// The result or the level of the pairs followed time, p below 1 %.
+    Drift,
+    /// The result changed its level during the campaign, p below 1 %.
+    ChangePoint,
+    /// A pair lies far from the others; it is kept.
+    Outlying,
 }
 
 impl Flag {
     /// All flags.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::Coupled,
         Self::FewSlices,
         Self::PlacementFree,
@@ -459,6 +467,10 @@ impl Flag {
         Self::LowInformation,
         Self::WorkUnproven,
         Self::RingTail,
+        Self::PositionEffect,
+        Self::Drift,
+        Self::ChangePoint,
+        Self::Outlying,
     ];
 
     /// Its name in evidence.
@@ -476,6 +488,10 @@ impl Flag {
             Self::LowInformation => "low_information",
             Self::WorkUnproven => "work_unproven",
             Self::RingTail => "ring_tail",
+            Self::PositionEffect => "position_effect",
+            Self::Drift => "drift",
+            Self::ChangePoint => "change_point",
+            Self::Outlying => "outlying",
         }
     }
 }

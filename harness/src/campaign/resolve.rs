@@ -108,6 +108,7 @@ pub(super) fn design(
             named.expect("the table knows all of them")
         },
         require_conclusion: settings.switch("design.require-conclusion"),
+        require_stable: settings.switch("design.require-stable"),
     }
 }
 

@@ -5,10 +5,10 @@ mod declared;
 use wiretrial_contract::analysis::{Analysis, Comparison, Gate, GateCase, Verdict};
 use wiretrial_contract::exit;
 use wiretrial_contract::plan::{Campaign, FailOn};
-use wiretrial_reports::number;
+use wiretrial_reports::answer::margin_text;
 
 /// Verdicts of evidence that does not hold, the worst first.
-const BROKEN: [Verdict; 5] = [
+pub(super) const BROKEN: [Verdict; 5] = [
     Verdict::Invalid,
     Verdict::AsymmetricFailures,
     Verdict::Unstable,
@@ -66,7 +66,10 @@ fn no_regression(comparisons: &[Comparison], margin: Option<f64>, fail_on: FailO
         reason,
         cases: cases.clone(),
     };
-    let beyond = beyond(margin);
+    let beyond = comparisons
+        .iter()
+        .find(|one| one.primary)
+        .map_or_else(|| "a margin".into(), |one| beyond(one, margin));
     let far = of(&|verdict| verdict == Verdict::RegressedWorthwhile);
     let near = of(&|verdict| verdict == Verdict::Regressed);
     let broken = of(&|verdict| BROKEN.contains(&verdict));
@@ -112,7 +115,7 @@ fn in_case(
     margin: Option<f64>,
     fail_on: FailOn,
 ) -> GateCase {
-    let beyond = beyond(margin);
+    let beyond = beyond(comparison, margin);
     let (held, reason) = match verdict {
         Verdict::RegressedWorthwhile => (false, format!("worse by more than {beyond}")),
         Verdict::Regressed => (fail_on != FailOn::Regressed, "worse".into()),
@@ -130,8 +133,11 @@ fn in_case(
     }
 }
 
-fn beyond(margin: Option<f64>) -> String {
-    margin.map_or_else(|| "a margin (none is declared)".into(), number::margin)
+fn beyond(one: &Comparison, margin: Option<f64>) -> String {
+    margin.map_or_else(
+        || "a margin (none is declared)".into(),
+        |margin| margin_text(margin, one.scale, &one.unit),
+    )
 }
 
 /// The reasons of a verdict in brackets; nothing where there are none.
@@ -192,39 +198,15 @@ pub fn exit_code(analysis: &Analysis) -> (u8, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wiretrial_contract::analysis::Interval;
     use wiretrial_contract::metric::Metric;
 
     /// A comparison that decides, without numbers.
     pub(super) fn comparison(case: &str, metric: Metric, verdict: Verdict) -> Comparison {
         Comparison {
-            case: case.into(),
-            metric,
-            unit: metric.unit().into(),
-            direction: metric.direction(),
             primary: true,
             pairs: 6,
-            values: Vec::new(),
-            mean_baseline: None,
-            mean_candidate: None,
-            ratio: None,
-            change: None,
-            percentile: Interval::default(),
-            decision: Interval::default(),
-            exact: None,
-            expanded: Interval::default(),
-            delta_t: Interval::default(),
-            geo_ratio: None,
-            median_ratio: None,
-            sd_log: None,
-            se_log: None,
-            leave_one_out: None,
-            pairs_needed: None,
-            index_sha256: None,
             verdict: Some(verdict),
-            reasons: Vec::new(),
-            flags: Vec::new(),
-            statement: String::new(),
+            ..Comparison::empty(case, metric)
         }
     }
 

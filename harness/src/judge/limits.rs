@@ -2,12 +2,13 @@
 
 use wiretrial_contract::analysis::Limitation;
 use wiretrial_contract::control::{Steering, TopologyKind};
-use wiretrial_contract::plan::{Arrangement, Case, Passes, Plan, Work, Workload};
+use wiretrial_contract::plan::{Arrangement, Case, Floor, Passes, Plan, Work, Workload};
 use wiretrial_contract::record::{Outcome, TrialRecord};
 use wiretrial_contract::report::GroupTally;
-use wiretrial_reports::number;
+use wiretrial_reports::{answer, number};
 use wiretrial_stats::verdict::undetectable_mode;
 
+use super::estimate::scale;
 use super::{CaseRows, work};
 
 /// What the evidence does not establish.
@@ -98,8 +99,8 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
             "no margin declared: nothing can be called the same".into(),
         );
     }
-    if !plan.campaign.design.aa {
-        add("no_aa_floor", "this campaign has no A/A floor".into());
+    if let Some((word, text)) = floor(plan, cases) {
+        add(word, text);
     }
     let pairs = cases.iter().map(|case| case.pairs.len()).min().unwrap_or(0);
     if pairs > 0 {
@@ -150,6 +151,40 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
         );
     }
     limits
+}
+
+/// How far equal arms are known to come out apart, or that it is not known everywhere. An A/A campaign
+/// shows it itself.
+fn floor(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<(&'static str, String)> {
+    let design = &plan.campaign.design;
+    let known: Vec<&Floor> = cases
+        .iter()
+        .filter_map(|case| {
+            let mut floors = plan.floors.iter();
+            floors.find(|floor| floor.case == case.case.name && floor.metric == design.primary)
+        })
+        .collect();
+    let without = cases.len() - known.len();
+    if without > 0 || known.is_empty() {
+        let text = match (cases.len(), without) {
+            (all, without) if without < all => format!("no A/A floor in {without} of {all} cases"),
+            _ => "this campaign has no A/A floor".into(),
+        };
+        return (!design.aa).then_some(("no_aa_floor", text));
+    }
+    let widest = known
+        .iter()
+        .fold(0.0, |widest, floor| floor.half_width.max(widest));
+    let occasions = known.iter().map(|floor| floor.occasions).min()?;
+    let age = known.iter().map(|floor| floor.age_days).max()?;
+    let plural = |n: u32| if n == 1 { "" } else { "s" };
+    let text = format!(
+        "A/A floor {} ({occasions} occasion{}, {age} day{} old)",
+        answer::floor_text(widest, scale(design.primary), design.primary.unit()),
+        plural(occasions),
+        plural(age)
+    );
+    Some(("aa_floor", text))
 }
 
 /// How a case's datagrams are sent or what is read in it, in words.
@@ -248,15 +283,18 @@ mod tests {
         };
         let mut counting = samples::plan();
         counting.campaign.design.primary = Metric::HeapBytesPerPacket;
+        let mut known = plan.clone();
+        known.floors = vec![known_floor("20k", 0.011, 3, 2)];
         let mut words: Vec<String> = limitations(&plan, &[case(), case()])
             .into_iter()
+            .chain(limitations(&known, &[case()]))
             .chain(limitations(&counting, &[]))
             .chain(limitations(&passes, &[of_passes]))
             .map(|limit| limit.word)
             .collect();
         words.sort();
         words.dedup();
-        assert_eq!(words.len(), 17, "every branch: {words:?}");
+        assert_eq!(words.len(), 18, "every branch: {words:?}");
         assert!(
             words.iter().all(|word| explain::explain(word).is_ok()),
             "{words:?}"
@@ -265,6 +303,51 @@ mod tests {
             .into_iter()
             .find(|word| !words.iter().any(|w| w == word));
         assert_eq!(idle, None, "a limit that is explained and never stated");
+    }
+
+    fn known_floor(case: &str, half_width: f64, occasions: u32, age_days: u32) -> Floor {
+        Floor {
+            case: case.into(),
+            metric: samples::plan().campaign.design.primary,
+            half_width,
+            occasions,
+            age_days,
+        }
+    }
+
+    #[test]
+    fn the_widest_floor_is_told_where_every_case_has_one() {
+        let mut plan = samples::plan();
+        plan.campaign.design.aa = false;
+        let mut other = plan.campaign.cases[0].clone();
+        other.name = "50k".into();
+        plan.campaign.cases.push(other);
+        let told = |plan: &Plan| {
+            let cases = plan.campaign.cases.iter().map(|case| CaseRows {
+                case,
+                pairs: Vec::new(),
+                all: Vec::new(),
+            });
+            let limits = limitations(plan, &cases.collect::<Vec<_>>());
+            let found = limits
+                .into_iter()
+                .find(|limit| limit.word.contains("aa_floor"));
+            found.map(|limit| limit.text)
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(told(&plan), text("this campaign has no A/A floor"));
+        plan.floors = vec![known_floor("50k", 0.011, 1, 1)];
+        assert_eq!(told(&plan), text("no A/A floor in 1 of 2 cases"));
+        plan.floors.push(known_floor("20k", 0.0401, 3, 2));
+        assert_eq!(
+            told(&plan),
+            text("A/A floor 4.1 % (1 occasion, 2 days old)")
+        );
+        plan.floors[0].metric = Metric::PeakRssBytes;
+        assert_eq!(told(&plan), text("no A/A floor in 1 of 2 cases"));
+        plan.floors.clear();
+        plan.campaign.design.aa = true;
+        assert_eq!(told(&plan), None);
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! whose members both ran and passed every guard are in an estimate.
 
 mod class;
+mod course;
+pub mod estimate;
+pub mod family;
 mod gates;
 mod limits;
 mod loads;
@@ -13,6 +16,7 @@ mod passes;
 mod rate;
 mod treatment;
 mod validity;
+mod words;
 mod work;
 
 pub use gates::exit_code;
@@ -75,10 +79,12 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
         _ => None,
     };
     let exhausted = exhausted.map(|case| case.name.as_str());
-    let comparisons: Vec<_> = cases
+    let mut comparisons: Vec<_> = cases
         .iter()
         .flat_map(|case| paired::comparisons(plan, case, exhausted))
         .collect();
+    family::adjust(&mut comparisons);
+    let design = &plan.campaign.design;
     let loads: Vec<_> = cases
         .iter()
         .flat_map(|case| loads::of_case(plan, case))
@@ -99,6 +105,8 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
         answer: Answer::default(),
         verdict: verdict.unwrap_or(Verdict::Incomplete),
         gates: gates::gates(&plan.campaign, &comparisons),
+        family: family::family(&comparisons, design.margin, design.pairs),
+        calibration: design.aa.then(|| family::calibration(&comparisons)),
         comparisons,
         loads,
         passes,
@@ -111,7 +119,12 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
     };
     let margin = plan.campaign.design.margin;
     for comparison in &mut analysis.comparisons {
-        comparison.statement = answer::statement(comparison, margin);
+        // How far equal arms came out apart is what such a campaign is for.
+        comparison.statement = if design.aa {
+            answer::statement_of_equal_arms(comparison, margin)
+        } else {
+            answer::statement(comparison, margin)
+        };
     }
     analysis.answer = answer::answer(
         &analysis.comparisons,
@@ -119,6 +132,9 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
         &analysis.passes,
         margin,
     );
+    if let Some(floor) = answer::floor_clause(&analysis.comparisons).filter(|_| design.aa) {
+        analysis.answer.text.push_str(&format!("; {floor}"));
+    }
     analysis
 }
 
@@ -127,16 +143,20 @@ fn rows_of<'a>(plan: &Plan, case: &'a Case, rows: &'a [TrialRecord]) -> CaseRows
         .iter()
         .filter(|row| row.case == case.name && row.phase == Phase::Confirm)
         .collect();
-    let baseline = &plan.campaign.arms[0].name;
     let pairs = by_pair(all.iter().copied())
         .into_values()
         .filter(|rows| counts(rows))
-        .filter_map(|mut rows| {
-            rows.sort_by_key(|row| row.arm != *baseline);
-            <[&TrialRecord; 2]>::try_from(rows).ok()
-        })
+        .filter_map(|rows| by_arm(plan, &rows))
         .collect();
     CaseRows { case, pairs, all }
+}
+
+/// Both rows of a pair, the baseline's first; `None` where one is missing.
+fn by_arm<'a>(plan: &Plan, rows: &[&'a TrialRecord]) -> Option<[&'a TrialRecord; 2]> {
+    let baseline = &plan.campaign.arms[0].name;
+    let mut rows = rows.to_vec();
+    rows.sort_by_key(|row| row.arm != *baseline);
+    rows.try_into().ok()
 }
 
 fn conditions(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Conditions {
@@ -155,6 +175,7 @@ fn conditions(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Conditi
         primary: campaign.design.primary,
         pairs_planned: campaign.design.pairs,
         attempt: plan.attempts(),
+        earlier_plans: plan.earlier_plans.clone(),
         sending: campaign.cases.iter().map(limits::sending).collect(),
         treatment: treatment::treatment(plan),
         pairs_total: plan.pairs.len() as u64,

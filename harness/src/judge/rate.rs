@@ -1,19 +1,26 @@
-//! Rates as they are shown: compared as their inverse, a cost, and turned back.
+//! Metrics of which more is better as they are shown: compared as a cost, and turned back.
 
-use wiretrial_contract::analysis::{Comparison, Interval, round12};
+use wiretrial_contract::analysis::{Comparison, Interval, Scale, Variant, round12};
+use wiretrial_contract::metric::Direction;
 
-/// Turns a comparison of costs into one of their inverses: means, ratio, change and intervals, with
+/// Turns a comparison of costs into one of the metric itself, where more of it is better. A rate was
+/// compared as its inverse, a number as its negative: means, effect and intervals are turned back, with
 /// the ends of intervals swapped. The pairs' values are the metric's own already; the verdict, the
-/// number of pairs needed and the spread of log ratios are the same on both scales.
-pub(super) fn inverted(comparison: &mut Comparison) {
+/// number of pairs needed and the spread of effects are the same on both sides.
+pub(super) fn shown(comparison: &mut Comparison) {
+    if comparison.direction == Direction::LowerIsBetter {
+        return;
+    }
+    let scale = comparison.scale;
     for value in [
         &mut comparison.mean_baseline,
         &mut comparison.mean_candidate,
         &mut comparison.ratio,
+        &mut comparison.difference,
         &mut comparison.geo_ratio,
         &mut comparison.median_ratio,
     ] {
-        *value = inverse(*value);
+        *value = value.map(|value| turned(scale, value));
     }
     comparison.change = comparison.ratio.map(|ratio| round12(ratio - 1.0));
     for interval in [
@@ -22,25 +29,62 @@ pub(super) fn inverted(comparison: &mut Comparison) {
         &mut comparison.expanded,
         &mut comparison.delta_t,
     ] {
-        *interval = swapped(*interval);
+        *interval = swapped(scale, *interval);
     }
-    comparison.exact = comparison.exact.map(swapped);
+    comparison.exact = comparison.exact.map(|exact| swapped(scale, exact));
     comparison.leave_one_out = comparison
         .leave_one_out
-        .map(|[lo, hi]| [round12(1.0 / hi), round12(1.0 / lo)]);
-}
-
-fn swapped(interval: Interval) -> Interval {
-    Interval {
-        lo95: inverse(interval.hi95),
-        hi95: inverse(interval.lo95),
-        lo90: inverse(interval.hi90),
-        hi90: inverse(interval.lo90),
+        .map(|[lo, hi]| [turned(scale, hi), turned(scale, lo)]);
+    for variant in [&mut comparison.order_adjusted, &mut comparison.with_voided] {
+        *variant = variant.map(|variant| Variant {
+            ratio: variant.ratio.map(|ratio| turned(scale, ratio)),
+            difference: variant.difference.map(|value| turned(scale, value)),
+            interval: swapped(scale, variant.interval),
+            ..variant
+        });
+    }
+    if let Some(found) = &mut comparison.diagnostics {
+        for effect in [
+            &mut found.position_effect,
+            &mut found.spearman,
+            &mut found.level_spearman,
+        ] {
+            *effect = effect.map(negative);
+        }
+        if let Some(cusum) = &mut found.cusum {
+            cusum.shift = negative(cusum.shift);
+        }
     }
 }
 
-fn inverse(value: Option<f64>) -> Option<f64> {
-    value.map(|value| round12(1.0 / value))
+/// An interval of costs as one of the metric.
+pub(super) fn interval(direction: Direction, scale: Scale, interval: Interval) -> Interval {
+    match direction {
+        Direction::LowerIsBetter => interval,
+        Direction::HigherIsBetter => swapped(scale, interval),
+    }
+}
+
+fn swapped(scale: Scale, interval: Interval) -> Interval {
+    let end = |end: Option<f64>| end.map(|end| turned(scale, end));
+    Interval {
+        lo95: end(interval.hi95),
+        hi95: end(interval.lo95),
+        lo90: end(interval.hi90),
+        hi90: end(interval.lo90),
+    }
+}
+
+fn turned(scale: Scale, value: f64) -> f64 {
+    match scale {
+        Scale::Ratio => round12(1.0 / value),
+        Scale::Difference => negative(value),
+    }
+}
+
+/// Never a negative zero, which would be written as such.
+fn negative(value: f64) -> f64 {
+    0.0 - value
 }
 
 #[cfg(test)]

@@ -368,6 +368,7 @@ pub(crate) fn plan() -> Plan {
             foreign_cpu: FOREIGN_CPU,
             fail_on: FailOn::default(),
             require_conclusion: false,
+            require_stable: false,
         },
         topology: Topology {
             kind: TopologyKind::Loopback,

@@ -1,9 +1,9 @@
 //! What a comparison may claim: its verdict, checked against its own interval and the margin.
 
-use wiretrial_contract::analysis::{Comparison, Verdict};
+use wiretrial_contract::analysis::{Comparison, Scale, Verdict};
 use wiretrial_contract::metric::Direction;
 
-use crate::number;
+use super::measure::margin_text;
 
 /// What is said of one case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(super) enum Claim {
     Same,
     Open,
     NoInterval,
+    /// The margin is under the floor.
+    BelowFloor,
     Worse,
     WorseBeyond,
     NotComparable,
@@ -26,7 +28,7 @@ pub(super) enum Claim {
 
 impl Claim {
     /// Claims that share a clause, in the order in which a sentence says them.
-    pub(super) const GROUPS: [&'static [Self]; 11] = [
+    pub(super) const GROUPS: [&'static [Self]; 12] = [
         &[Self::Unsupported],
         &[Self::Invalid],
         &[Self::Asymmetric],
@@ -36,6 +38,7 @@ impl Claim {
         &[Self::NotComparable],
         &[Self::Unstable],
         &[Self::NoInterval],
+        &[Self::BelowFloor],
         &[Self::Open],
         &[Self::Same],
     ];
@@ -48,6 +51,7 @@ impl Claim {
             Self::Worse | Self::WorseBeyond => "worse",
             Self::Open
             | Self::NoInterval
+            | Self::BelowFloor
             | Self::NotComparable
             | Self::Unstable
             | Self::Incomplete => "not decided",
@@ -63,6 +67,7 @@ pub(super) fn claim(comparison: &Comparison, margin: Option<f64>) -> Claim {
         Some(Verdict::Improved) => Claim::Better,
         Some(Verdict::Equivalent) => Claim::Same,
         Some(Verdict::Inconclusive) if comparison.decision.lo95.is_none() => Claim::NoInterval,
+        Some(Verdict::Inconclusive) if is_below_floor(comparison, margin) => Claim::BelowFloor,
         Some(Verdict::Inconclusive) => Claim::Open,
         Some(Verdict::Regressed) => Claim::Worse,
         Some(Verdict::RegressedWorthwhile) => Claim::WorseBeyond,
@@ -79,13 +84,27 @@ pub(super) fn claim(comparison: &Comparison, margin: Option<f64>) -> Claim {
     }
 }
 
+fn is_below_floor(comparison: &Comparison, margin: Option<f64>) -> bool {
+    let floor = comparison.floor.map(|floor| floor.half_width);
+    let wider = floor
+        .zip(margin)
+        .is_some_and(|(floor, margin)| floor > margin);
+    wider
+        && comparison
+            .reasons
+            .iter()
+            .any(|reason| reason == "below_floor")
+}
+
 /// The verdict of a comparison for a table's cell: `better, > 3 %`, `same, within 3 %`.
 pub(crate) fn words(comparison: &Comparison, margin: Option<f64>) -> String {
-    let margin_text = margin.map(number::margin);
+    let text = |margin| margin_text(margin, comparison.scale, &comparison.unit);
+    let margin_text = margin.map(text);
     match (claim(comparison, margin), margin_text) {
         (Claim::BetterBeyond, Some(margin)) => format!("better, > {margin}"),
         (Claim::WorseBeyond, Some(margin)) => format!("worse, > {margin}"),
         (Claim::Same, Some(margin)) => format!("same, within {margin}"),
+        (Claim::BelowFloor, Some(margin)) => format!("cannot see {margin}"),
         (Claim::NotComparable, _) => "not comparable".into(),
         (Claim::Unstable, _) => "unstable".into(),
         (Claim::Incomplete, _) => "incomplete".into(),
@@ -104,15 +123,20 @@ pub(crate) fn words(comparison: &Comparison, margin: Option<f64>) -> String {
 /// rounding to 12 digits may have moved. A claim about sides needs its interval on that side.
 fn supported(claim: Claim, comparison: &Comparison, margin: Option<f64>) -> bool {
     const SLACK: f64 = 1e-9;
+    let scale = comparison.scale;
+    let around = |reach: f64| match scale {
+        Scale::Ratio => (1.0 / (1.0 + reach), 1.0 + reach),
+        Scale::Difference => (-reach, reach),
+    };
+    let within = |value: f64, limit: f64| value < limit + SLACK * limit.abs().max(1e-3);
+    let decision = &comparison.decision;
     let better = match claim {
         Claim::BetterBeyond | Claim::Better => true,
         Claim::Worse | Claim::WorseBeyond => false,
         Claim::Same => {
-            return margin.is_some_and(|margin| {
-                let decision = &comparison.decision;
-                decision.lo90.zip(decision.hi90).is_some_and(|(lo, hi)| {
-                    lo > 1.0 / (1.0 + margin) - SLACK && hi < 1.0 + margin + SLACK
-                })
+            return margin.map(around).is_some_and(|(low, high)| {
+                let ends = decision.lo90.zip(decision.hi90);
+                ends.is_some_and(|(lo, hi)| within(low, lo) && within(hi, high))
             });
         }
         _ => return true,
@@ -123,20 +147,13 @@ fn supported(claim: Claim, comparison: &Comparison, margin: Option<f64>) -> bool
         _ => 0.0,
     };
     let down = better == (comparison.direction == Direction::LowerIsBetter);
-    let Some(change) = comparison.change else {
+    let Some(estimate) = comparison.estimate() else {
         return false;
     };
+    let (low, high) = around(beyond);
     if down {
-        change < 0.0
-            && comparison
-                .decision
-                .hi95
-                .is_some_and(|hi| hi < 1.0 / (1.0 + beyond) + SLACK)
+        estimate < scale.null() && decision.hi95.is_some_and(|hi| within(hi, low))
     } else {
-        change > 0.0
-            && comparison
-                .decision
-                .lo95
-                .is_some_and(|lo| lo > 1.0 + beyond - SLACK)
+        estimate > scale.null() && decision.lo95.is_some_and(|lo| within(high, lo))
     }
 }

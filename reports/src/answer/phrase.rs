@@ -1,23 +1,36 @@
 //! Claims in words, for one case or for all of them.
 
-use wiretrial_contract::analysis::Comparison;
+use wiretrial_contract::analysis::{Comparison, Scale};
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::record::Flag;
 
 use super::claim::{Claim, claim};
-use super::{change_decimals, interval_text};
+use super::measure::{change_decimals, floor_text, interval_text, margin_text, null_text};
 use crate::number;
 use crate::shorten::listed;
 
 /// What every clause of a sentence has in common.
-pub(super) struct Phrase {
-    pub(super) metric: Metric,
-    pub(super) margin: Option<f64>,
+pub(super) struct Phrase<'a> {
+    metric: Metric,
+    scale: Scale,
+    unit: &'a str,
+    margin: Option<f64>,
     /// Primary comparisons in all.
-    pub(super) cases: usize,
+    cases: usize,
 }
 
-impl Phrase {
+impl<'a> Phrase<'a> {
+    /// The phrase for comparisons such as this, `cases` in all.
+    pub(super) fn of(one: &'a Comparison, margin: Option<f64>, cases: usize) -> Self {
+        Self {
+            metric: one.metric,
+            scale: one.scale,
+            unit: &one.unit,
+            margin,
+            cases,
+        }
+    }
+
     /// All cases: one full clause when they claim the same, else the metric once and a short clause
     /// for each group of cases, the worst first.
     pub(super) fn all(&self, judged: &[(Claim, &Comparison)]) -> String {
@@ -57,8 +70,7 @@ impl Phrase {
 
     /// What follows from one comparison.
     pub(super) fn verdict(&self, claim: Claim, comparison: &Comparison) -> String {
-        let margin = self.margin.map(number::margin);
-        match (claim, margin) {
+        match (claim, self.margin_text()) {
             (Claim::BetterBeyond, Some(margin)) => format!("better by more than {margin}"),
             (Claim::WorseBeyond, Some(margin)) => format!("worse by more than {margin}"),
             (Claim::Better | Claim::Worse, Some(margin)) if is_capped(comparison) => format!(
@@ -84,7 +96,12 @@ impl Phrase {
                 let needs = comparison.pairs_needed.map_or_else(String::new, |pairs| {
                     format!("; if the arms are the same, about {pairs} pairs show it")
                 });
-                format!("not decided, spans 1; does not establish equivalence{needs}")
+                let null = null_text(self.scale);
+                format!("not decided, spans {null}; does not establish equivalence{needs}")
+            }
+            (Claim::BelowFloor, Some(margin)) => {
+                let floor = self.floor(&[comparison]);
+                format!("not decided, cannot see {margin} (floor {floor})")
             }
             (other, _) => format!("{}, {}", other.word(), self.only(other, &[comparison])),
         }
@@ -99,20 +116,27 @@ impl Phrase {
             n => format!(" in all {n} cases"),
         };
         match claim {
-            Claim::BetterBeyond | Claim::Better | Claim::WorseBeyond | Claim::Worse => format!(
-                "{} {noun}{place}, {}",
-                size(members),
-                self.against_margin(members)
-            ),
+            Claim::BetterBeyond | Claim::Better | Claim::WorseBeyond | Claim::Worse => {
+                let against = self.against_margin(members);
+                match self.scale {
+                    Scale::Ratio => format!("{} {noun}{place}, {against}", size(members)),
+                    Scale::Difference => format!("{noun} {}{place}, {against}", size(members)),
+                }
+            }
             Claim::Same => format!("{noun} {}{place}{}", self.within(), detected(members)),
             Claim::Open => {
                 let shown = if let [only] = members {
-                    format!(" {}", interval_text(&only.decision, change_decimals(only)))
+                    format!(" {}", interval_text(only, &only.decision))
                 } else {
                     String::new()
                 };
-                format!("the interval{shown} of {noun} {OPEN}{place}",)
+                format!("the interval{shown} of {noun} {}{place}", self.open())
             }
+            Claim::BelowFloor => format!(
+                "cannot see {} of {noun}{place} (floor {})",
+                self.margin_text().unwrap_or_default(),
+                self.floor(members)
+            ),
             other => {
                 let why = why(other, members);
                 format!("{why}{place}")
@@ -137,7 +161,15 @@ impl Phrase {
                 self.within(),
                 detected(members)
             ),
-            Claim::Open => format!("not decided in {n}{of} ({names}: the interval {OPEN})"),
+            Claim::Open => {
+                let open = self.open();
+                format!("not decided in {n}{of} ({names}: the interval {open})")
+            }
+            Claim::BelowFloor => format!(
+                "not decided in {n}{of} ({names}: cannot see {}, floor {})",
+                self.margin_text().unwrap_or_default(),
+                self.floor(members)
+            ),
             other => format!(
                 "{} in {n}{of} ({names}: {})",
                 other.word(),
@@ -146,15 +178,42 @@ impl Phrase {
         }
     }
 
+    fn margin_text(&self) -> Option<String> {
+        let margin = self.margin?;
+        Some(margin_text(margin, self.scale, self.unit))
+    }
+
     fn within(&self) -> String {
-        format!("within {}", number::margin(self.margin.unwrap_or_default()))
+        format!("within {}", self.margin_text().unwrap_or_default())
+    }
+
+    fn open(&self) -> String {
+        let null = null_text(self.scale);
+        format!("spans {null} and does not establish equivalence")
+    }
+
+    /// The known floors of cases, from the lowest to the highest.
+    fn floor(&self, members: &[&Comparison]) -> String {
+        let floors = members.iter().filter_map(|one| one.floor);
+        let mut floors: Vec<f64> = floors.map(|floor| floor.half_width).collect();
+        floors.sort_by(f64::total_cmp);
+        let text = |floor: Option<&f64>| {
+            floor.map_or_else(String::new, |floor| {
+                floor_text(*floor, self.scale, self.unit)
+            })
+        };
+        let (least, most) = (text(floors.first()), text(floors.last()));
+        if least == most {
+            most
+        } else {
+            format!("{least} to {most}")
+        }
     }
 
     fn against_margin(&self, members: &[&Comparison]) -> String {
-        let Some(margin) = self.margin else {
+        let Some((margin, text)) = self.margin.zip(self.margin_text()) else {
             return "no margin was declared".into();
         };
-        let text = number::margin(margin);
         let beyond = members
             .iter()
             .filter(|comparison| {
@@ -194,7 +253,8 @@ fn reason(word: &str) -> Option<&'static str> {
         "unknown_value" => "a trial has no value of the metric",
         "other_case_ended" => "another case ended the campaign",
         "no_margin" => "no margin was declared",
-        "spans_no_difference" => "the interval spans 1",
+        "spans_no_difference" => "the interval holds no difference",
+        "below_floor" => "the margin is under the floor",
         "work_unproven" => "an arm does not say how much it did",
         "tail_unknown" => "how much an arm lost is a range around the limit",
         "layout_sensitive" => "its layout alone moves the result",
@@ -209,19 +269,24 @@ fn reason(word: &str) -> Option<&'static str> {
     })
 }
 
-const OPEN: &str = "spans 1 and does not establish equivalence";
-
-/// How large the changes are and which way they go: `4 % to 10 % lower`.
+/// How large the effects are and which way they go: `4 % to 10 % lower`, or `lower by 4 to 10 bytes`.
 fn size(members: &[&Comparison]) -> String {
     let mut sizes: Vec<(f64, usize)> = members
         .iter()
         .map(|comparison| {
-            let change = comparison.change.unwrap_or_default();
-            (change, change_decimals(comparison))
+            let effect = match comparison.scale {
+                Scale::Ratio => comparison.change,
+                Scale::Difference => comparison.difference,
+            };
+            (effect.unwrap_or_default(), change_decimals(comparison))
         })
         .collect();
     sizes.sort_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
-    let text = |(change, decimals): (f64, usize)| number::magnitude(change, decimals);
+    let scale = members[0].scale;
+    let text = |(effect, decimals): (f64, usize)| match scale {
+        Scale::Ratio => number::magnitude(effect, decimals),
+        Scale::Difference => number::decimal(effect.abs(), decimals),
+    };
     let (least, most) = (sizes[0], sizes[sizes.len() - 1]);
     let way = match (members[0].metric, most.0 < 0.0) {
         (Metric::UnitsPerSecond, true) => "fewer",
@@ -229,10 +294,14 @@ fn size(members: &[&Comparison]) -> String {
         (_, true) => "lower",
         (_, false) => "higher",
     };
-    if text(least) == text(most) {
-        format!("{} {way}", text(most))
+    let range = if text(least) == text(most) {
+        text(most)
     } else {
-        format!("{} to {} {way}", text(least), text(most))
+        format!("{} to {}", text(least), text(most))
+    };
+    match scale {
+        Scale::Ratio => format!("{range} {way}"),
+        Scale::Difference => format!("{way} by {range} {}", members[0].unit),
     }
 }
 
@@ -252,13 +321,18 @@ fn unproven(members: &[&Comparison]) -> &'static str {
         .unwrap_or("its work is not proven")
 }
 
-/// Beyond the margin by a factor of three on the log scale, at the end nearest to 1.
+/// Beyond the margin by a factor of three (of ratios on the log scale), at the end nearest to no
+/// difference.
 fn is_far(comparison: &Comparison, margin: f64) -> bool {
-    let near = match comparison.change {
-        Some(change) if change < 0.0 => comparison.decision.hi95,
+    let null = comparison.scale.null();
+    let near = match comparison.estimate() {
+        Some(estimate) if estimate < null => comparison.decision.hi95,
         _ => comparison.decision.lo95,
     };
-    near.is_some_and(|ratio| ratio > 0.0 && ratio.ln().abs() >= 3.0 * margin.ln_1p())
+    near.is_some_and(|near| match comparison.scale {
+        Scale::Ratio => near > 0.0 && near.ln().abs() >= 3.0 * margin.ln_1p(),
+        Scale::Difference => near.abs() >= 3.0 * margin,
+    })
 }
 
 fn detected(members: &[&Comparison]) -> String {

@@ -8,6 +8,7 @@ use wiretrial_contract::plan::Arrangement;
 use super::layout::{ends, grid, length, wrap};
 use super::{Colour, Session, WIDTH, passes};
 use crate::answer::mean_decimals;
+use crate::flags;
 use crate::number;
 use crate::shorten::shortened;
 use crate::table::{self, Cell};
@@ -58,11 +59,13 @@ pub(super) fn header(analysis: &Analysis, session: &Session) -> Vec<String> {
     lines
 }
 
-/// The effect on the primary metric in the worst `cases` cases, and what its parts did in one.
+/// The effect on the primary metric in the worst `cases` cases, what its parts did in one, and what is
+/// flagged.
 pub(super) fn effect(
     analysis: &Analysis,
     cases: usize,
     split: bool,
+    flags: bool,
     colour: Colour,
 ) -> Vec<String> {
     let primary = analysis.conditions.primary;
@@ -71,6 +74,7 @@ pub(super) fn effect(
         "baseline",
         "candidate",
         "change",
+        "difference",
         "decision95",
         "verdict",
     ]);
@@ -93,6 +97,9 @@ pub(super) fn effect(
     }
     if split && let Some(text) = parts(analysis, &comparisons, &shown) {
         lines.extend(wrap("          ", &text));
+    }
+    if flags && let Some(text) = flags::line(analysis) {
+        lines.push(shortened(&format!("flagged   {text}"), WIDTH));
     }
     lines
 }
@@ -136,10 +143,10 @@ fn worst(comparisons: &[&Comparison], most: usize) -> Vec<usize> {
     if order.len() > most {
         let better = |at: &usize| {
             let comparison = comparisons[*at];
-            let change = comparison.change.unwrap_or(f64::INFINITY);
+            let effect = comparison.estimate().unwrap_or(f64::INFINITY);
             match comparison.direction {
-                Direction::LowerIsBetter => -change,
-                Direction::HigherIsBetter => change,
+                Direction::LowerIsBetter => -effect,
+                Direction::HigherIsBetter => effect,
             }
         };
         order.sort_by(|a, b| {

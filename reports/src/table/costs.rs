@@ -1,63 +1,80 @@
 //! Every cost of every case in one table, each with what it leaves out.
 
-use wiretrial_contract::analysis::{Analysis, Comparison};
+use wiretrial_contract::analysis::{Analysis, Comparison, Scale};
 use wiretrial_contract::plan::Workload;
 
-use super::{Cell, Column, Table};
-use crate::answer::{change_decimals, mean_decimals};
+use super::{Cell, Column, Table, effect_cell, interval_cell};
+use crate::answer::mean_decimals;
 
 /// One row a case and metric in the order of the analysis: the primary metric first within a case.
 #[must_use]
 pub fn costs(analysis: &Analysis) -> Table {
+    let mut columns = vec![
+        Column::left("case", "case"),
+        Column::left("metric", "metric"),
+        Column::left("unit", "unit"),
+        Column::right("baseline", "baseline"),
+        Column::right("candidate", "candidate"),
+        Column::right("change", "change").in_unit("percent"),
+        Column::interval("decision95", "95 % decision interval"),
+    ];
+    let differences = has_differences(analysis);
+    if differences {
+        columns.push(Column::right("difference", "difference"));
+        columns.push(Column::interval("difference95", "its 95 % decision interval").in_unit(""));
+    }
+    columns.push(Column::left("leaves_out", "leaves out"));
     Table {
         name: "costs".into(),
         title: "all costs".into(),
         note: "the first of a case decides, the others are for information".into(),
-        columns: vec![
-            Column::left("case", "case"),
-            Column::left("metric", "metric"),
-            Column::left("unit", "unit"),
-            Column::right("baseline", "baseline"),
-            Column::right("candidate", "candidate"),
-            Column::right("change", "change").in_unit("percent"),
-            Column::interval("decision95", "95 % decision interval"),
-            Column::left("leaves_out", "leaves out"),
-        ],
+        columns,
         rows: analysis
             .comparisons
             .iter()
-            .map(|comparison| row(comparison, analysis.conditions.workload))
+            .map(|comparison| row(comparison, analysis.conditions.workload, differences))
             .collect(),
     }
 }
 
-fn row(comparison: &Comparison, workload: Workload) -> Vec<Cell> {
-    let decimals = change_decimals(comparison);
+/// Whether some metric is compared as a difference, which needs columns without percent.
+fn has_differences(analysis: &Analysis) -> bool {
+    let mut comparisons = analysis.comparisons.iter();
+    comparisons.any(|one| one.scale == Scale::Difference)
+}
+
+fn row(comparison: &Comparison, workload: Workload, differences: bool) -> Vec<Cell> {
     let mean = |value: Option<f64>| {
         value.map_or(Cell::Unknown, |value| Cell::Number {
             value,
             decimals: mean_decimals(comparison),
         })
     };
-    // A difference has no relative change.
-    let change = |ratio: Option<f64>| {
-        let ratio = ratio.filter(|_| !comparison.metric.is_difference());
-        ratio.map(|ratio| ratio - 1.0)
-    };
-    vec![
+    let mut cells = vec![
         Cell::Text(comparison.case.clone()),
         Cell::Text(comparison.metric.name().into()),
         Cell::Text(comparison.unit.clone()),
         mean(comparison.mean_baseline),
         mean(comparison.mean_candidate),
-        comparison
-            .change
-            .map_or(Cell::Unknown, |change| Cell::Change { change, decimals }),
-        Cell::Interval {
-            lo: change(comparison.decision.lo95),
-            hi: change(comparison.decision.hi95),
-            decimals,
+    ];
+    let effect = [
+        effect_cell(comparison, comparison.estimate()),
+        interval_cell(comparison, &comparison.decision),
+    ];
+    // Empty in the columns of the other scale; an interval takes two of them.
+    let none = [
+        Cell::Absent,
+        Cell::Span {
+            lo: None,
+            hi: None,
+            decimals: 0,
         },
-        Cell::Text(comparison.metric.excludes_in(workload).into()),
-    ]
+    ];
+    match (comparison.scale, differences) {
+        (Scale::Ratio, false) => cells.extend(effect),
+        (Scale::Ratio, true) => cells.extend(effect.into_iter().chain(none)),
+        (Scale::Difference, _) => cells.extend(none.into_iter().chain(effect)),
+    }
+    cells.push(Cell::Text(comparison.metric.excludes_in(workload).into()));
+    cells
 }

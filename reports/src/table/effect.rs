@@ -1,10 +1,11 @@
 //! Paired effect: one row a case, candidate against baseline, for one metric.
 
-use wiretrial_contract::analysis::{Analysis, Comparison, Interval, Verdict};
+use wiretrial_contract::analysis::{Analysis, Comparison, Interval, Scale, Verdict};
 use wiretrial_contract::metric::{Direction, Metric};
 
 use super::{Cell, Column, Table, Tone};
 use crate::answer::{change_decimals, mean_decimals, words};
+use crate::number;
 
 /// Paired effect on `metric`, one row a case in the order of the analysis. The sign convention is in
 /// the title.
@@ -26,6 +27,16 @@ pub fn effect(analysis: &Analysis, metric: Metric) -> Table {
             .short(arm)
             .in_unit(csv_unit(metric))
     };
+    let scale = rows.first().map(|one| one.scale).unwrap_or_default();
+    let effect_unit = match scale {
+        Scale::Ratio => "percent",
+        Scale::Difference => csv_unit(metric),
+    };
+    let effect = match scale {
+        Scale::Ratio => "change",
+        Scale::Difference => "difference",
+    };
+    let interval = |name: &str, header: &str| Column::interval(name, header).in_unit(effect_unit);
     Table {
         name: format!("effect-{}", metric.name()),
         title: format!("{}, {unit} ({good})", metric.title()),
@@ -34,12 +45,12 @@ pub fn effect(analysis: &Analysis, metric: Metric) -> Table {
             Column::left("case", "case"),
             mean("baseline"),
             mean("candidate"),
-            Column::right("change", &format!("change, {good}"))
-                .short("change")
-                .in_unit("percent"),
-            Column::interval("decision95", "95 % decision interval").short("interval"),
-            Column::interval("percentile95", "95 % percentile interval"),
-            Column::right("margin", "margin").in_unit("percent"),
+            Column::right(effect, &format!("{effect}, {good}"))
+                .short(effect)
+                .in_unit(effect_unit),
+            interval("decision95", "95 % decision interval").short("interval"),
+            interval("percentile95", "95 % percentile interval"),
+            Column::right("margin", "margin").in_unit(effect_unit),
             Column::right("pairs", "pairs"),
             Column::left("verdict", "verdict"),
             Column::left("reasons", "reasons and flags"),
@@ -52,23 +63,12 @@ pub fn effect(analysis: &Analysis, metric: Metric) -> Table {
 }
 
 fn row(comparison: &Comparison, margin: Option<f64>) -> Vec<Cell> {
-    let decimals = change_decimals(comparison);
     let digits = mean_decimals(comparison);
     let mean = |value: Option<f64>| {
         value.map_or(Cell::Unknown, |value| Cell::Number {
             value,
             decimals: digits,
         })
-    };
-    // A difference has no relative change.
-    let change = |ratio: Option<f64>| {
-        let ratio = ratio.filter(|_| !comparison.metric.is_difference());
-        ratio.map(|ratio| ratio - 1.0)
-    };
-    let interval = |interval: &Interval| Cell::Interval {
-        lo: change(interval.lo95),
-        hi: change(interval.hi95),
-        decimals,
     };
     let flags = comparison.flags.iter().map(|flag| flag.name().to_owned());
     let mut reasons: Vec<String> = Vec::new();
@@ -82,16 +82,48 @@ fn row(comparison: &Comparison, margin: Option<f64>) -> Vec<Cell> {
         Cell::Text(comparison.case.clone()),
         mean(comparison.mean_baseline),
         mean(comparison.mean_candidate),
-        comparison
-            .change
-            .map_or(Cell::Unknown, |change| Cell::Change { change, decimals }),
-        interval(&comparison.decision),
-        interval(&comparison.percentile),
-        margin.map_or(Cell::Absent, Cell::Percent),
+        effect_cell(comparison, comparison.estimate()),
+        interval_cell(comparison, &comparison.decision),
+        interval_cell(comparison, &comparison.percentile),
+        match (margin, comparison.scale) {
+            (None, _) => Cell::Absent,
+            (Some(margin), Scale::Ratio) => Cell::Percent(margin),
+            (Some(margin), Scale::Difference) => Cell::Text(number::short(margin)),
+        },
         Cell::Count(comparison.pairs.into()),
         verdict(comparison, margin),
         Cell::Text(reasons.join(", ")),
     ]
+}
+
+/// An effect of a comparison, on its scale: a change of a ratio, or a difference.
+pub(crate) fn effect_cell(comparison: &Comparison, estimate: Option<f64>) -> Cell {
+    let decimals = change_decimals(comparison);
+    match (estimate, comparison.scale) {
+        (None, _) => Cell::Unknown,
+        (Some(ratio), Scale::Ratio) => Cell::Change {
+            change: ratio - 1.0,
+            decimals,
+        },
+        (Some(value), Scale::Difference) => Cell::Difference { value, decimals },
+    }
+}
+
+/// An interval of a comparison at 95 %, on its scale.
+pub(crate) fn interval_cell(comparison: &Comparison, interval: &Interval) -> Cell {
+    let decimals = change_decimals(comparison);
+    match comparison.scale {
+        Scale::Ratio => Cell::Interval {
+            lo: interval.lo95.map(|ratio| ratio - 1.0),
+            hi: interval.hi95.map(|ratio| ratio - 1.0),
+            decimals,
+        },
+        Scale::Difference => Cell::Span {
+            lo: interval.lo95,
+            hi: interval.hi95,
+            decimals,
+        },
+    }
 }
 
 fn verdict(comparison: &Comparison, margin: Option<f64>) -> Cell {
@@ -122,7 +154,7 @@ fn pairs(rows: &[&Comparison]) -> String {
     }
 }
 
-const fn csv_unit(metric: Metric) -> &'static str {
+pub(super) const fn csv_unit(metric: Metric) -> &'static str {
     match metric {
         Metric::CaptureCostNsPerPacket
         | Metric::ProcessCpuNsPerPacket
@@ -133,9 +165,6 @@ const fn csv_unit(metric: Metric) -> &'static str {
         Metric::PeakRssBytes => "bytes",
         Metric::InstructionsPerPacket => "instructions_per_packet",
         Metric::HeapBytesPerPacket => "bytes_per_packet",
-        Metric::LostPerMillion
-        | Metric::ContextSwitchesPerMillion
-        | Metric::PageFaultsPerMillion => "per_million",
         Metric::ElapsedNsPerUnit => "ns_per_unit",
         Metric::UnitsPerSecond => "units_per_second",
         Metric::MaxSustainedPps => "pps",

@@ -33,10 +33,6 @@ pub(crate) fn effect(
     };
     let spread = |mean: f64, at: u32| mean * (1.0 + (f64::from(at % 4) - 1.5) * 0.002);
     Comparison {
-        case: case.into(),
-        metric: Metric::CaptureCostNsPerPacket,
-        unit: Metric::CaptureCostNsPerPacket.unit().into(),
-        direction: Metric::CaptureCostNsPerPacket.direction(),
         primary: true,
         pairs: 12,
         values: (0..12)
@@ -48,20 +44,10 @@ pub(crate) fn effect(
         change: Some(ratio - 1.0),
         percentile: interval,
         decision: interval,
-        exact: None,
         expanded: interval,
         delta_t: interval,
-        geo_ratio: None,
-        median_ratio: None,
-        sd_log: None,
-        se_log: None,
-        leave_one_out: None,
-        pairs_needed: None,
-        index_sha256: None,
         verdict: Some(verdict),
-        reasons: Vec::new(),
-        flags: Vec::new(),
-        statement: String::new(),
+        ..Comparison::empty(case, Metric::CaptureCostNsPerPacket)
     }
 }
 
@@ -142,6 +128,8 @@ pub(crate) fn analysis(comparisons: Vec<Comparison>, loads: Vec<Load>) -> Analys
             cases: Vec::new(),
         }],
         comparisons,
+        family: None,
+        calibration: None,
         loads,
         passes: Vec::new(),
         max_sustained: None,
@@ -174,6 +162,7 @@ pub(crate) fn analysis(comparisons: Vec<Comparison>, loads: Vec<Load>) -> Analys
             primary: Metric::CaptureCostNsPerPacket,
             pairs_planned: 12,
             attempt: 1,
+            earlier_plans: Vec::new(),
             sending: vec!["20k: sendmmsg, batch 1, 1 sender".into()],
             treatment: vec!["receiver.immediate: true -> false".into()],
             pairs_total: cases * 12,

@@ -241,6 +241,16 @@ const SHARED: &[Key] = &[
         show: |at| at.campaign.design.require_conclusion.to_string(),
     },
     Key {
+        path: "design.require-stable",
+        form: Form::Switch,
+        range: Range::Any,
+        default: Default::Fixed("false"),
+        level: Level::Campaign,
+        meaning: "a case that launch order or time moved by more than the margin is unstable, which \
+                  decides nothing and ends with exit code 4; needs a margin",
+        show: |at| at.campaign.design.require_stable.to_string(),
+    },
+    Key {
         path: "topology.kind",
         form: Form::Word(&["loopback", "wire"]),
         range: Range::Any,

@@ -1,6 +1,6 @@
 //! Declared gates: conditions on metrics that hold only where an interval shows it.
 
-use wiretrial_contract::analysis::{Comparison, Gate, GateCase};
+use wiretrial_contract::analysis::{Comparison, Gate, GateCase, Scale};
 use wiretrial_contract::plan::{Condition, GateSpec, Need, Test};
 use wiretrial_reports::number;
 use wiretrial_stats::mean;
@@ -99,6 +99,12 @@ fn change(comparison: &Comparison, ratio: f64, up: bool) -> (bool, String) {
         comparison.metric,
         number::margin(ratio)
     );
+    if comparison.scale == Scale::Difference {
+        return (
+            false,
+            format!("{rule} not shown: it is compared as a difference, which has no percentage"),
+        );
+    }
     let decision = &comparison.decision;
     let (end, limit, name) = if up {
         (decision.lo95, 1.0 + ratio, "lower")

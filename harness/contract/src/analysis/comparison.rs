@@ -1,0 +1,352 @@
+//! One metric of one case, candidate against baseline, with everything that is said of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Verdict;
+use crate::metric::{Direction, Metric};
+use crate::record::Flag;
+
+/// How a metric is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Mean of the candidate over mean of the baseline; 1 is no difference.
+    #[default]
+    Ratio,
+    /// Mean of candidate less baseline, in the unit of the metric; 0 is no difference. For metrics
+    /// that can be 0.
+    Difference,
+}
+
+impl Scale {
+    /// The value that stands for no difference.
+    #[must_use]
+    pub const fn null(self) -> f64 {
+        match self {
+            Self::Ratio => 1.0,
+            Self::Difference => 0.0,
+        }
+    }
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the shape that serde calls"
+    )]
+    fn is_ratio(&self) -> bool {
+        *self == Self::Ratio
+    }
+}
+
+/// An interval at 95 % and at 90 %, on the scale of its comparison; an end is `None` where it cannot
+/// be resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end, 95 %.
+    pub lo95: Option<f64>,
+    /// Upper end, 95 %.
+    pub hi95: Option<f64>,
+    /// Lower end, 90 %.
+    pub lo90: Option<f64>,
+    /// Upper end, 90 %.
+    pub hi90: Option<f64>,
+}
+
+impl Interval {
+    /// Half the width of the 95 % interval: of equal arms, how far apart they may come out.
+    #[must_use]
+    pub fn half_width(&self) -> Option<f64> {
+        Some((self.hi95? - self.lo95?) / 2.0)
+    }
+}
+
+/// One metric of one case, candidate against baseline. A rate is compared as its inverse, a cost:
+/// means, ratio and intervals here are the inverses of the cost's, with the ends of the intervals
+/// swapped. Fields from `p_delta` on beside the verdict are of the primary metric only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The case.
+    pub case: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Its unit for people.
+    pub unit: String,
+    /// Which way is good.
+    pub direction: Direction,
+    /// How it is compared.
+    #[serde(default, skip_serializing_if = "Scale::is_ratio")]
+    pub scale: Scale,
+    /// Whether it decides.
+    pub primary: bool,
+    /// Pairs in the estimate.
+    pub pairs: u32,
+    /// The pairs' values, baseline and candidate, in the order in which they ran.
+    pub values: Vec<[f64; 2]>,
+    /// Mean of the baseline, in `unit`.
+    pub mean_baseline: Option<f64>,
+    /// Mean of the candidate, in `unit`.
+    pub mean_candidate: Option<f64>,
+    /// Candidate over baseline; `None` on a difference.
+    pub ratio: Option<f64>,
+    /// `ratio` - 1.
+    pub change: Option<f64>,
+    /// Mean of candidate - baseline, in `unit`; only where that is what is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<f64>,
+    /// Percentile bootstrap over whole pairs: the published interval.
+    pub percentile: Interval,
+    /// The interval that decides.
+    pub decision: Interval,
+    /// Exact enumeration of all resamples, where there are few enough.
+    pub exact: Option<Interval>,
+    /// Percentile with tails expanded for small n.
+    pub expanded: Interval,
+    /// Student's t on the log of the ratio of means, or on the mean difference.
+    pub delta_t: Interval,
+    /// Geometric mean of the pair ratios.
+    pub geo_ratio: Option<f64>,
+    /// Median of the pair ratios, or of the differences.
+    pub median_ratio: Option<f64>,
+    /// Standard deviation of the log pair ratios, or of the differences.
+    pub sd_log: Option<f64>,
+    /// Standard error of the log ratio of means, or of the mean difference.
+    pub se_log: Option<f64>,
+    /// Range of the ratio, or of the difference, when any one pair is left out: smallest, largest.
+    pub leave_one_out: Option<[f64; 2]>,
+    /// Pairs at which arms without a difference would be called the same with 80 % power, if the
+    /// noise stays as it is; `None` without a margin, beyond 256, or when there were as many.
+    pub pairs_needed: Option<u32>,
+    /// SHA-256 of the resample indices.
+    pub index_sha256: Option<String>,
+    /// Two-sided p of no difference by Student's t (that of `delta_t`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_delta: Option<f64>,
+    /// The same, adjusted over the primary comparisons of all cases (Holm, 1979).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_holm: Option<f64>,
+    /// `delta_t` at levels that hold for all cases at once (Bonferroni); where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simultaneous: Option<Interval>,
+    /// The effect with that of the place in a pair taken out: mean of the two launch orders' means of
+    /// the pair effects, so geometric for a ratio, with Student's t at n - 2 degrees of freedom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_adjusted: Option<Variant>,
+    /// Two-sided p over every launch order the plan could have drawn, exact under any drift; up to 24
+    /// pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub randomization_p: Option<Fraction>,
+    /// Pairs whose candidate was better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faster_pairs: Option<u32>,
+    /// Two-sided p of that number under even odds, pairs without a difference left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign_p: Option<f64>,
+    /// What order and time did; not where there is no variation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<Diagnostics>,
+    /// Numbers of the pairs that lie far from the others; they are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outlying: Vec<u64>,
+    /// The comparison with the voided pairs that were measured; only where there are such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_voided: Option<Variant>,
+    /// How far equal arms are known to come out apart here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<KnownFloor>,
+    /// The verdict; `None` on a metric that does not decide.
+    pub verdict: Option<Verdict>,
+    /// Why, in fixed words.
+    pub reasons: Vec<String>,
+    /// Notes.
+    pub flags: Vec<Flag>,
+    /// The verdict in a sentence.
+    pub statement: String,
+}
+
+impl Comparison {
+    /// A comparison of which nothing is known yet, for information only, with the metric's own unit
+    /// and direction.
+    #[must_use]
+    pub fn empty(case: &str, metric: Metric) -> Self {
+        Self {
+            case: case.into(),
+            metric,
+            unit: metric.unit().into(),
+            direction: metric.direction(),
+            scale: Scale::Ratio,
+            primary: false,
+            pairs: 0,
+            values: Vec::new(),
+            mean_baseline: None,
+            mean_candidate: None,
+            ratio: None,
+            change: None,
+            difference: None,
+            percentile: Interval::default(),
+            decision: Interval::default(),
+            exact: None,
+            expanded: Interval::default(),
+            delta_t: Interval::default(),
+            geo_ratio: None,
+            median_ratio: None,
+            sd_log: None,
+            se_log: None,
+            leave_one_out: None,
+            pairs_needed: None,
+            index_sha256: None,
+            p_delta: None,
+            p_holm: None,
+            simultaneous: None,
+            order_adjusted: None,
+            randomization_p: None,
+            faster_pairs: None,
+            sign_p: None,
+            diagnostics: None,
+            outlying: Vec::new(),
+            with_voided: None,
+            floor: None,
+            verdict: None,
+            reasons: Vec::new(),
+            flags: Vec::new(),
+            statement: String::new(),
+        }
+    }
+
+    /// The effect on its scale: the ratio or the difference.
+    #[must_use]
+    pub const fn estimate(&self) -> Option<f64> {
+        match self.scale {
+            Scale::Ratio => self.ratio,
+            Scale::Difference => self.difference,
+        }
+    }
+}
+
+/// The same pairs, or some more, seen in another way.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Variant {
+    /// Pairs in it.
+    pub pairs: u32,
+    /// Candidate over baseline; `None` on a difference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Candidate less baseline; `None` on a ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<f64>,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: Interval,
+}
+
+/// A p value as an exact fraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fraction {
+    /// Launch orders with an effect at least as large as the one drawn, itself included.
+    pub num: u64,
+    /// All of them.
+    pub den: u64,
+}
+
+/// What order and time did to the effects of pairs (log ratios or differences, of a rate those of the
+/// rate), in the order in which they ran. With a dozen pairs a silent one proves nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Diagnostics {
+    /// Half of the mean effect with the candidate second less that with the candidate first; `None`
+    /// where launch orders are not known or are all the same.
+    pub position_effect: Option<f64>,
+    /// Its standard error.
+    pub se: Option<f64>,
+    /// Its two-sided p.
+    pub p: Option<f64>,
+    /// Rank correlation of the effect with time, -1 to 1.
+    pub spearman: Option<f64>,
+    /// Its permutation p, two-sided.
+    pub spearman_p: Option<f64>,
+    /// Rank correlation of the pair's level with time: of its geometric mean, or its mean.
+    pub level_spearman: Option<f64>,
+    /// Its permutation p, two-sided.
+    pub level_spearman_p: Option<f64>,
+    /// Correlation of each effect with the next.
+    pub lag1: Option<f64>,
+    /// Squared steps over squared deviations, about 2 without dependence (von Neumann, 1941).
+    pub von_neumann: Option<f64>,
+    /// The likeliest change of level.
+    pub cusum: Option<LevelShift>,
+}
+
+/// The likeliest place of a change of level: the largest cumulative sum.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LevelShift {
+    /// Pairs before it.
+    pub before: u32,
+    /// The largest sum over deviation times the root of the number of pairs.
+    pub k: f64,
+    /// Its permutation p.
+    pub p: f64,
+    /// Mean effect after it less the mean before it.
+    pub shift: f64,
+}
+
+/// How far equal arms are known to come out apart in this case, as sealed in the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct KnownFloor {
+    /// Half the width of the 95 % decision interval of equal arms, as a ratio or in the unit of a
+    /// difference.
+    pub half_width: f64,
+    /// A/A campaigns it is made from.
+    pub occasions: u32,
+    /// Whole days from the newest of them to the seal.
+    pub age_days: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_takes_no_room() {
+        let comparison = Comparison::empty("a", Metric::PeakRssBytes);
+        let value = serde_json::to_value(&comparison).unwrap();
+        let keys = value.as_object().unwrap();
+        for absent in ["scale", "difference", "p_holm", "diagnostics", "outlying"] {
+            assert!(!keys.contains_key(absent), "{absent}");
+        }
+        assert!(keys.contains_key("ratio"), "unknown is null there");
+        assert_eq!(
+            serde_json::from_value::<Comparison>(value).unwrap(),
+            comparison
+        );
+    }
+
+    #[test]
+    fn a_variant_holds_its_interval_flat() {
+        let variant = Variant {
+            pairs: 14,
+            ratio: Some(0.98),
+            interval: Interval {
+                lo95: Some(0.97),
+                hi95: Some(0.99),
+                lo90: None,
+                hi90: None,
+            },
+            ..Variant::default()
+        };
+        let text = serde_json::to_string(&variant).unwrap();
+        assert_eq!(
+            text,
+            r#"{"pairs":14,"ratio":0.98,"lo95":0.97,"hi95":0.99,"lo90":null,"hi90":null}"#
+        );
+        assert_eq!(serde_json::from_str::<Variant>(&text).unwrap(), variant);
+    }
+
+    #[test]
+    fn half_a_width_needs_both_ends() {
+        let mut interval = Interval {
+            lo95: Some(0.98),
+            hi95: Some(1.04),
+            ..Interval::default()
+        };
+        assert!((interval.half_width().unwrap() - 0.03).abs() < 1e-12);
+        interval.hi95 = None;
+        assert_eq!(interval.half_width(), None);
+    }
+}

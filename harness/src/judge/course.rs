@@ -1,0 +1,188 @@
+//! What order and time did to the effects of pairs, and which pairs lie far from the others.
+
+use wiretrial_contract::analysis::{Comparison, Diagnostics, Fraction, LevelShift, round12};
+use wiretrial_contract::plan::LaunchOrder;
+use wiretrial_contract::record::Flag;
+use wiretrial_stats::drift::{self, ChangePoint, FLAG_P, PositionEffect};
+use wiretrial_stats::interval::{Limits, Scale, pair_effects};
+use wiretrial_stats::order::First;
+
+use super::estimate::{Values, count, flagged, limits, variant};
+
+/// Modified z score above which a pair is marked (Iglewicz and Hoaglin, 1993).
+const FAR: f64 = 3.5;
+/// Median absolute deviation of a standard normal value.
+const NORMAL_DEVIATION: f64 = 0.6745;
+/// Fewest pairs of which one can be called far from the others.
+const FEWEST: usize = 6;
+
+/// What was found in the costs of pairs; the default is that nothing was looked for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Course {
+    /// What the place in a pair did; `None` where launch orders are not known or all the same.
+    pub(super) position: Option<PositionEffect>,
+    /// The likeliest change of level.
+    pub(super) shift: Option<ChangePoint>,
+    /// The effect without that of the place in a pair, on its scale.
+    adjusted: Option<(f64, Limits)>,
+    randomization: Option<Fraction>,
+    diagnostics: Option<Diagnostics>,
+    /// Indices of the pairs that lie far from the others.
+    outlying: Vec<usize>,
+}
+
+/// Looks at the costs of both arms in the order in which the pairs ran. All permutation tests of a case
+/// take the same permutations, those of `seed`.
+pub(super) fn of(scale: Scale, arms: [&[f64]; 2], orders: &[LaunchOrder], seed: u64) -> Course {
+    let Ok(effects) = pair_effects(scale, arms[0], arms[1]) else {
+        return Course::default();
+    };
+    let levels: Vec<f64> = arms[0]
+        .iter()
+        .zip(arms[1])
+        .map(|(a, b)| match scale {
+            Scale::Ratio => f64::midpoint(a.ln(), b.ln()),
+            Scale::Difference => f64::midpoint(*a, *b),
+        })
+        .collect();
+    let first: Vec<First> = orders.iter().map(first).collect();
+    let position = PositionEffect::of(&effects, &first);
+    let shift = drift::change_point(&effects, seed);
+    let adjusted = position.map(|position| {
+        let estimate = match scale {
+            Scale::Ratio => position.adjusted.exp(),
+            Scale::Difference => position.adjusted,
+        };
+        (estimate, position.limits(scale))
+    });
+    let diagnostics = Diagnostics {
+        position_effect: position.map(|position| round12(position.effect)),
+        se: position.map(|position| round12(position.se)),
+        p: position.and_then(|position| position.p).map(round12),
+        spearman: drift::spearman(&effects).map(round12),
+        spearman_p: drift::trend_p(&effects, seed).map(round12),
+        level_spearman: drift::spearman(&levels).map(round12),
+        level_spearman_p: drift::trend_p(&levels, seed).map(round12),
+        lag1: drift::lag_one(&effects).map(round12),
+        von_neumann: drift::von_neumann(&effects).map(round12),
+        cusum: shift.map(|shift| LevelShift {
+            before: count(shift.before),
+            k: round12(shift.statistic),
+            p: round12(shift.p),
+            shift: round12(shift.shift),
+        }),
+    };
+    let randomization = drift::randomization(&effects, &first).map(|p| Fraction {
+        num: p.num,
+        den: p.den,
+    });
+    Course {
+        randomization: randomization.filter(|_| position.is_some()),
+        diagnostics: (effects.len() > 2).then_some(diagnostics),
+        outlying: outlying(&effects),
+        position,
+        shift,
+        adjusted,
+    }
+}
+
+impl Course {
+    /// Writes what was found, still of costs, into the comparison of these values.
+    pub(super) fn fill(&self, out: &mut Comparison, values: &Values) {
+        out.order_adjusted = self
+            .adjusted
+            .as_ref()
+            .map(|(estimate, of)| variant(values.pairs.len(), values.scale, *estimate, limits(of)));
+        out.randomization_p = self.randomization;
+        out.diagnostics = self.diagnostics;
+        out.outlying = self
+            .outlying
+            .iter()
+            .filter_map(|index| values.numbers.get(*index).copied())
+            .collect();
+        let below = |p: Option<f64>| p.is_some_and(|p| p < FLAG_P);
+        let found = self.diagnostics.unwrap_or_default();
+        for (flag, raised) in [
+            (Flag::PositionEffect, below(found.p)),
+            (
+                Flag::Drift,
+                below(found.spearman_p) || below(found.level_spearman_p),
+            ),
+            (
+                Flag::ChangePoint,
+                below(found.cusum.as_ref().map(|shift| shift.p)),
+            ),
+            (Flag::Outlying, !out.outlying.is_empty()),
+        ] {
+            if raised {
+                flagged(out, flag);
+            }
+        }
+    }
+}
+
+const fn first(order: &LaunchOrder) -> First {
+    match order {
+        LaunchOrder::BaselineFirst => First::Baseline,
+        LaunchOrder::CandidateFirst => First::Candidate,
+    }
+}
+
+/// Indices of the effects whose distance from the median is above [`FAR`] deviations, the deviation
+/// taken from the median distance. None where half of the effects are the same.
+fn outlying(effects: &[f64]) -> Vec<usize> {
+    if effects.len() < FEWEST {
+        return Vec::new();
+    }
+    let centre = median(effects);
+    let distances: Vec<f64> = effects
+        .iter()
+        .map(|effect| (effect - centre).abs())
+        .collect();
+    let spread = median(&distances);
+    distances
+        .iter()
+        .enumerate()
+        .filter(|(_, distance)| spread > 0.0 && NORMAL_DEVIATION * **distance > FAR * spread)
+        .map(|(index, _)| index)
+        .collect()
+}
+
+/// The middle value of at least one, or the mean of the two in the middle.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    if sorted.len().is_multiple_of(2) {
+        f64::midpoint(sorted[half - 1], sorted[half])
+    } else {
+        sorted[half]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pair_far_from_the_others_is_marked_and_two_halves_are_not() {
+        let mut effects = [0.01, 0.011, 0.009, 0.0105, 0.0095, 0.0102, 0.0098];
+        assert!(outlying(&effects).is_empty());
+        effects[4] = 0.2;
+        assert_eq!(outlying(&effects), [4]);
+        assert!(outlying(&[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]).is_empty());
+        assert!(outlying(&[1.0; 8]).is_empty());
+        assert!(outlying(&effects[2..7]).is_empty(), "five pairs");
+    }
+
+    #[test]
+    fn without_launch_orders_only_time_is_looked_at() {
+        let (a, b) = ([1.0, 1.1, 1.2, 1.0, 1.1, 1.3], [1.1; 6]);
+        let course = of(Scale::Ratio, [&a, &b], &[], 7);
+        assert!(course.position.is_none() && course.randomization.is_none());
+        assert!(course.adjusted.is_none());
+        let found = course.diagnostics.unwrap();
+        assert!(found.spearman.is_some() && found.cusum.is_some());
+        assert_eq!(found.position_effect, None);
+    }
+}

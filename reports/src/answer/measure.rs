@@ -1,0 +1,103 @@
+//! Effects, margins and intervals as text: a ratio as a change in percent, a difference as a number in
+//! its unit.
+
+use wiretrial_contract::analysis::{Comparison, Interval, Scale};
+
+use crate::number;
+
+/// A declared margin: `3 %`, or `5 switches`.
+#[must_use]
+pub fn margin_text(margin: f64, scale: Scale, unit: &str) -> String {
+    match scale {
+        Scale::Ratio => number::margin(margin),
+        Scale::Difference => format!("{} {unit}", number::short(margin)),
+    }
+}
+
+/// How far equal arms come out apart, with two digits and never below it: `4.1 %`, or `12 switches`.
+#[must_use]
+pub fn floor_text(floor: f64, scale: Scale, unit: &str) -> String {
+    match scale {
+        Scale::Ratio => number::bound_percent(floor),
+        Scale::Difference => format!("{} {unit}", number::two_digits_up(floor)),
+    }
+}
+
+/// The effect: `-89.5 %`, or `+4.2 switches`.
+pub(crate) fn effect_text(comparison: &Comparison) -> String {
+    let decimals = change_decimals(comparison);
+    let text = match comparison.scale {
+        Scale::Ratio => comparison
+            .change
+            .map(|change| number::change(change, decimals)),
+        Scale::Difference => comparison.difference.map(|difference| {
+            let number = number::signed_decimal(difference, decimals);
+            format!("{number} {}", comparison.unit)
+        }),
+    };
+    text.unwrap_or_else(|| match comparison.scale {
+        Scale::Ratio => "change unknown".into(),
+        Scale::Difference => "difference unknown".into(),
+    })
+}
+
+/// An interval at 95 % of a comparison: `[-89.8 %, -89.2 %]`, or `[+3.9, +4.5]` in its unit.
+pub(crate) fn interval_text(comparison: &Comparison, interval: &Interval) -> String {
+    if interval.lo95.is_none() && interval.hi95.is_none() {
+        return "no interval".into();
+    }
+    let decimals = change_decimals(comparison);
+    let end = |end: Option<f64>| {
+        end.map_or("unresolved".into(), |end| match comparison.scale {
+            Scale::Ratio => number::change(end - 1.0, decimals),
+            Scale::Difference => number::signed_decimal(end, decimals),
+        })
+    };
+    format!("[{}, {}]", end(interval.lo95), end(interval.hi95))
+}
+
+/// The value that stands for no difference, as text.
+pub(crate) const fn null_text(scale: Scale) -> &'static str {
+    match scale {
+        Scale::Ratio => "1",
+        Scale::Difference => "0",
+    }
+}
+
+/// Decimals of a comparison's effect: of a change in percent down to the first digit of half the
+/// decision interval, and at least one while that is under 10 %; of a difference down to that digit.
+/// One without an interval. An end that is not 0 does not read 0 where four decimals can show it.
+pub(crate) fn change_decimals(comparison: &Comparison) -> usize {
+    let (Some(lo), Some(hi)) = (comparison.decision.lo95, comparison.decision.hi95) else {
+        return 1;
+    };
+    let (half_width, least) = match comparison.scale {
+        Scale::Ratio => {
+            let half_width = (hi - lo) * 50.0;
+            (half_width, usize::from(half_width < 10.0))
+        }
+        Scale::Difference => ((hi - lo) / 2.0, 0),
+    };
+    let least = number::decimals(half_width).max(least);
+    let shows = |digits: &usize| {
+        [lo, hi].iter().all(|end| {
+            let (effect, text) = match comparison.scale {
+                Scale::Ratio => (end - 1.0, number::change(end - 1.0, *digits)),
+                Scale::Difference => (*end, number::signed_decimal(*end, *digits)),
+            };
+            effect.abs() < 1e-9 || text.starts_with(['-', '+'])
+        })
+    };
+    (least..=4).find(shows).unwrap_or(least)
+}
+
+/// Decimals of a comparison's means: what half its decision interval is in the unit of the baseline,
+/// down to its first digit. None without an interval.
+pub(crate) fn mean_decimals(comparison: &Comparison) -> usize {
+    let half_width = comparison.decision.half_width();
+    match (half_width, comparison.scale, comparison.mean_baseline) {
+        (Some(half_width), Scale::Ratio, Some(mean)) => number::decimals(half_width * mean.abs()),
+        (Some(half_width), Scale::Difference, _) => number::decimals(half_width),
+        _ => 0,
+    }
+}
