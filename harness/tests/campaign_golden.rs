@@ -243,6 +243,7 @@ fn the_full_plan_of_a_quick_demo() {
       design.rest               100ms  (default)
       design.fail-on            regressed_worthwhile  (default)
       design.require-conclusion false  (default)
+      design.require-stable     false  (default)
       topology.kind             loopback  (default: loopback; wire when a program of the user's captures)
       topology.receive-cpu      sender  (default: separate on a wire, sender on loopback)
       topology.family           ipv4  (default)
@@ -303,6 +304,7 @@ fn every_key_is_kept() {
         ("question", "Is it so?"),
         ("design.pairs", "20"),
         ("design.margin", "7%"),
+        ("design.require-stable", "true"),
         ("design.primary", "process-cpu-ns-per-packet"),
         ("design.arrangement", "sequential"),
         ("design.aa", "true"),
@@ -585,7 +587,8 @@ fn wrong_values() {
     );
     assert_eq!(
         refused_demo(&["design.margin=3"]),
-        "design.margin 3 is not a percentage such as \"3%\""
+        "design.margin is 3; capture-cost-ns-per-packet is compared as a ratio, so it must be a \
+         percentage such as \"3%\""
     );
     assert_eq!(
         refused_demo(&["design.arrangement=both"]),
@@ -742,7 +745,12 @@ fn values_that_do_not_fit_together() {
         ),
         (
             &["design.margin=0%"],
-            "design.margin is 0%; it must be more than 0% and at most 50%, or none (none is the default)",
+            "design.margin is 0%; it must be more than 0% and at most 50%, or more than 0 for a difference, or none (none is the default)",
+        ),
+        (
+            &["design.margin=none", "design.require-stable=true"],
+            "design.require-stable is true; order and time are held against the margin, so declare \
+             design.margin",
         ),
         (
             &["design.primary=elapsed-ns-per-unit"],

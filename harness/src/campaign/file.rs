@@ -82,7 +82,7 @@ pub fn resolve(
     }
     let outside = outside(label, &settings, &names, workload)?;
     let topology = resolve::topology(&file, outside && workload == Workload::Live);
-    let design = resolve::design(&file, kind, &names, workload, topology.receive_cpu);
+    let design = resolve::design(&file, kind, &names, workload, topology.receive_cpu)?;
     let mut cases = Vec::new();
     let mut inputs = Vec::new();
     for (case, arms) in &settings {

@@ -55,6 +55,8 @@ pub enum Form {
     Count,
     /// A percentage: `"3%"`, or `"none"`.
     Share,
+    /// A percentage, or a number in the unit of a metric that is compared as a difference.
+    Margin,
     /// `true` or `false`.
     Switch,
     /// One of a few words.
@@ -205,6 +207,7 @@ impl Form {
             Self::Size => "size",
             Self::Count => "count",
             Self::Share => "percentage",
+            Self::Margin => "percentage or number",
             Self::Switch => "true or false",
             Self::Word(_) => "word",
             Self::Name => "name",

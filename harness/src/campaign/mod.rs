@@ -15,6 +15,7 @@ pub mod format;
 pub mod gates;
 pub mod keys;
 mod layers;
+mod margin;
 mod nearest;
 pub mod order;
 mod outside;

@@ -1,6 +1,7 @@
 //! Merged settings as the values of a campaign, with the defaults that follow from other keys.
 
 use wiretrial_contract::control::{CaptureSettings, Engine, ReceiveCpu, SendMethod, TopologyKind};
+use wiretrial_contract::failure::Failure;
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{
     Arrangement, Design, FailOn, Input, Kind, Live, Measured, PassProgram, Passes, ReceiverSpec,
@@ -11,10 +12,11 @@ use wiretrial_contract::stamp::{COMPACT_LEN, Form};
 use wiretrial_contract::units::{Family, FrameSize};
 
 use super::settings::Settings;
+use crate::judge::estimate::scale;
 
 /// What `design.reference` is in a table that compares nothing.
 pub(super) const NO_REFERENCE: &str = "none";
-
+const MARGIN: &str = "design.margin";
 /// One sender's share of the rate, packets per second, by default at most.
 const RATE_PER_SENDER: u64 = 250_000;
 /// Up to this rate a sender sends one datagram a call by default, packets per second.
@@ -68,21 +70,30 @@ pub(super) fn not_here(path: &str, workload: Workload) -> Option<&'static str> {
 }
 
 /// `arms` are the campaign's, in their order.
+///
+/// # Errors
+///
+/// A margin of another scale than the primary metric's.
 pub(super) fn design(
     settings: &Settings,
     kind: Kind,
     arms: &[String],
     workload: Workload,
     receive_cpu: ReceiveCpu,
-) -> Design {
+) -> Result<Design, Failure> {
+    let primary = match settings.word("design.primary") {
+        Some(name) => name.parse().expect("the table knows all metrics"),
+        None => Metric::of(workload, receive_cpu)[0],
+    };
+    let margin = settings
+        .margin(MARGIN)
+        .of(primary, scale(primary))
+        .map_err(|sentence| settings.refuse(MARGIN, &sentence))?;
     let pairs: u32 = settings.fixed("design.pairs");
-    Design {
+    Ok(Design {
         pairs,
-        margin: settings.share("design.margin"),
-        primary: match settings.word("design.primary") {
-            Some(name) => name.parse().expect("the table knows all metrics"),
-            None => Metric::of(workload, receive_cpu)[0],
-        },
+        margin,
+        primary,
         arrangement: if settings.fixed_word("design.arrangement") == "sequential" {
             Arrangement::Sequential
         } else {
@@ -109,7 +120,7 @@ pub(super) fn design(
         },
         require_conclusion: settings.switch("design.require-conclusion"),
         require_stable: settings.switch("design.require-stable"),
-    }
+    })
 }
 
 /// `captures`: whether a program of the user's does; on lo its counters would double.

@@ -12,10 +12,12 @@ use wiretrial_contract::stamp::{COMPACT_LEN, Form, MAX_SEQUENCE};
 use wiretrial_contract::units::{Family, FrameSize, Nanos};
 
 use super::keys::{self, At};
+use super::margin;
 use super::resolve::{
     NO_REFERENCE, TIMEOUTS_IN_SLICE, TIMEOUTS_IN_WARM_UP, WARM_UP_NS, smallest_frame, stamped,
 };
 use super::slices::{self, max_blocks};
+use crate::judge::estimate::scale;
 
 /// The link beside the campaigns' folders.
 const LATEST: &str = "latest";
@@ -59,8 +61,15 @@ fn design(campaign: &Campaign) -> Result<(), String> {
         "design.margin",
         design
             .margin
-            .is_none_or(|margin| margin > 0.0 && margin <= 0.5),
+            .is_none_or(|margin| margin::is_allowed(margin, scale(design.primary))),
     )?;
+    if design.require_stable && design.margin.is_none() {
+        return Err(
+            "design.require-stable is true; order and time are held against the margin, so declare \
+             design.margin"
+                .into(),
+        );
+    }
     allowed(
         "design.foreign-cpu",
         design.foreign_cpu > 0.0 && design.foreign_cpu <= 1.0,

@@ -7,6 +7,7 @@ use wiretrial_contract::failure::Failure;
 use super::adapters::Adapters;
 use super::keys::{self, Default as KeyDefault};
 use super::layers::{Entry, Place};
+use super::margin::Margin;
 use super::value::Value;
 
 /// The key that brings in the keys of an adapter.
@@ -137,6 +138,13 @@ impl Settings {
         match self.value(path)? {
             Value::Share(share) => *share,
             _ => None,
+        }
+    }
+
+    pub(super) fn margin(&self, path: &str) -> Margin {
+        match self.value(path) {
+            Some(Value::Margin(margin)) => *margin,
+            _ => Margin::None,
         }
     }
 

@@ -8,6 +8,7 @@ use wiretrial_contract::program::ReadySign;
 use wiretrial_contract::units::{Bytes, Count, Nanos, Percent};
 
 use super::keys::Form;
+use super::margin::Margin;
 use super::source::{self, Sources};
 
 /// A value as written, not yet read for a key.
@@ -19,7 +20,7 @@ pub(super) enum Raw {
     List(Vec<Raw>),
     /// A table that is a value, such as a source of a count.
     Table(Vec<(String, Raw)>),
-    /// Floats and dates, which no key takes.
+    /// Floats and dates; a margin may be a float.
     Other(String),
 }
 
@@ -110,6 +111,7 @@ impl fmt::Display for Raw {
 pub(super) enum Value {
     Number(u64),
     Share(Option<f64>),
+    Margin(Margin),
     Switch(bool),
     Word(String),
     Arguments(Vec<String>),
@@ -134,6 +136,9 @@ impl Form {
             (Self::Share, Raw::Text(text)) => {
                 read::<Percent>(text).map(|Percent(ratio)| Value::Share(Some(ratio)))
             }
+            (Self::Margin, raw) => Margin::read(raw)
+                .map(Value::Margin)
+                .ok_or_else(|| self.refuse(raw)),
             (Self::Switch, Raw::Switch(switch)) => Ok(Value::Switch(*switch)),
             (Self::Word(words), Raw::Text(text)) if words.contains(&text.as_str()) => {
                 Ok(Value::Word(text.clone()))
@@ -185,6 +190,11 @@ impl Form {
             Self::Size => "a size such as \"16MiB\" or \"256KiB\"".into(),
             Self::Count => "a count such as 1500, \"250k\" or \"1M\"".into(),
             Self::Share => "a percentage such as \"3%\"".into(),
+            Self::Margin => {
+                "a percentage such as \"3%\", or a number in the unit of a primary metric \
+                             that is compared as a difference"
+                    .into()
+            }
             Self::Switch => "true or false".into(),
             Self::Word([word]) => format!("\"{word}\", the only choice"),
             Self::Word(words) => format!("one of {}", words.join(", ")),

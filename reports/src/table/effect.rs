@@ -165,6 +165,9 @@ pub(super) const fn csv_unit(metric: Metric) -> &'static str {
         Metric::PeakRssBytes => "bytes",
         Metric::InstructionsPerPacket => "instructions_per_packet",
         Metric::HeapBytesPerPacket => "bytes_per_packet",
+        Metric::LostPerMillion
+        | Metric::ContextSwitchesPerMillion
+        | Metric::PageFaultsPerMillion => "per_million",
         Metric::ElapsedNsPerUnit => "ns_per_unit",
         Metric::UnitsPerSecond => "units_per_second",
         Metric::MaxSustainedPps => "pps",

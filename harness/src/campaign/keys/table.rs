@@ -8,7 +8,9 @@ use wiretrial_contract::units::{Bytes, Family, Nanos};
 
 use program::PROGRAM;
 
-use super::{At, Default, Form, Key, Level, NOT_HERE, Range, SCHEMA};
+use super::super::margin;
+use super::{Default, Form, Key, Level, NOT_HERE, Range, SCHEMA};
+use crate::judge::estimate::scale;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -147,12 +149,19 @@ const SHARED: &[Key] = &[
     },
     Key {
         path: "design.margin",
-        form: Form::Share,
-        range: Range::Rule("more than 0% and at most 50%, or none", u64::MAX),
+        form: Form::Margin,
+        range: Range::Rule(
+            "more than 0% and at most 50%, or more than 0 for a difference, or none",
+            u64::MAX,
+        ),
         default: Default::Fixed("none"),
         level: Level::Campaign,
-        meaning: "worthwhile effect and equivalence margin, declared before the data",
-        show: margin,
+        meaning: "worthwhile effect and equivalence margin, declared before the data: a percentage, or \
+                  a number in its unit for a primary metric that is compared as a difference",
+        show: |at| {
+            let design = &at.campaign.design;
+            margin::text(design.margin, scale(design.primary))
+        },
     },
     Key {
         path: "design.primary",
@@ -457,13 +466,6 @@ fn reference(at: &At<'_>) -> String {
         (Kind::Paired, _) => NOT_HERE.into(),
         (Kind::Table, reference) => reference.clone().unwrap_or_else(|| "none".into()),
     }
-}
-
-fn margin(at: &At<'_>) -> String {
-    at.campaign
-        .design
-        .margin
-        .map_or_else(|| "none".into(), percent)
 }
 
 /// A ratio as it is written, `3%`.
