@@ -13,6 +13,8 @@ mod loads;
 pub mod metrics;
 mod paired;
 mod passes;
+#[cfg(test)]
+mod properties;
 mod rate;
 mod treatment;
 mod validity;
@@ -64,9 +66,18 @@ impl CaseRows<'_> {
     }
 }
 
-/// Judges the rows of a sealed plan.
+/// Judges the rows of a sealed plan. Rows of a pilot say nothing.
 #[must_use]
 pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analysis {
+    let confirms = |row: &TrialRecord| row.phase == Phase::Confirm;
+    if rows.iter().all(confirms) {
+        return of_confirmation(plan, rows, identity);
+    }
+    let rows: Vec<TrialRecord> = rows.iter().filter(|row| confirms(row)).cloned().collect();
+    of_confirmation(plan, &rows, identity)
+}
+
+fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analysis {
     let cases: Vec<CaseRows<'_>> = plan
         .campaign
         .cases
@@ -139,10 +150,7 @@ pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analys
 }
 
 fn rows_of<'a>(plan: &Plan, case: &'a Case, rows: &'a [TrialRecord]) -> CaseRows<'a> {
-    let all: Vec<&TrialRecord> = rows
-        .iter()
-        .filter(|row| row.case == case.name && row.phase == Phase::Confirm)
-        .collect();
+    let all: Vec<&TrialRecord> = rows.iter().filter(|row| row.case == case.name).collect();
     let pairs = by_pair(all.iter().copied())
         .into_values()
         .filter(|rows| counts(rows))
