@@ -16,9 +16,10 @@ mod measure;
 mod phrase;
 mod work;
 
-use wiretrial_contract::analysis::{Answer, Comparison, Load, PassSummary, Scale};
+use wiretrial_contract::analysis::{Analysis, Answer, Comparison, Load, PassSummary, Scale};
 
 use crate::number;
+use crate::shorten::listed;
 use claim::{Claim, claim};
 use phrase::Phrase;
 
@@ -93,6 +94,23 @@ pub fn statement(comparison: &Comparison, margin: Option<f64>) -> String {
         "{}: {title} {means}, {effect} {interval} (95 %, {pairs} pairs): {follows}",
         comparison.case
     )
+}
+
+/// That the margin is under the floor, and where: `cannot see 3 % (floor 4.1 %) in 20k`; `None` where it
+/// is not.
+pub(crate) fn cannot_see(analysis: &Analysis) -> Option<String> {
+    let margin = analysis.conditions.margin;
+    let primary = analysis.comparisons.iter().filter(|one| one.primary);
+    let blind: Vec<&Comparison> = primary
+        .filter(|one| claim(one, margin) == Claim::BelowFloor)
+        .collect();
+    let phrase = Phrase::of(blind.first()?, margin, blind.len());
+    let names: Vec<&str> = blind.iter().map(|one| one.case.as_str()).collect();
+    Some(format!(
+        "{} in {}",
+        phrase.cannot_see(&blind)?,
+        listed(&names)
+    ))
 }
 
 /// The statement of an A/A comparison, with what it says of the floor: half the decision interval, the

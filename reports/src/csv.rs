@@ -36,6 +36,7 @@ fn fields(cell: &Cell) -> Vec<String> {
     let percent = |ratio: f64| round12(ratio * 100.0).to_string();
     match cell {
         Cell::Unknown | Cell::Absent => vec![String::new()],
+        Cell::AbsentInterval => vec![String::new(), String::new()],
         Cell::Text(text) | Cell::Verdict(text, _) => vec![text.clone()],
         Cell::Count(value) => vec![value.to_string()],
         Cell::Signed(value) => vec![value.to_string()],

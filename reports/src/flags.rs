@@ -4,7 +4,7 @@ use wiretrial_contract::analysis::{Analysis, Comparison};
 use wiretrial_contract::record::Flag;
 
 use crate::number;
-use crate::shorten::listed;
+use crate::shorten::shortened;
 
 /// The flags of order and time.
 const FLAGS: [Flag; 4] = [
@@ -17,29 +17,40 @@ const FLAGS: [Flag; 4] = [
 /// Level of a family's claims.
 const LEVEL: f64 = 0.05;
 
-/// Everything that is flagged in one line, with the word to explain first; `None` where nothing is.
-pub(crate) fn line(analysis: &Analysis) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
-    for flag in FLAGS {
-        let cases = with(analysis, flag);
-        if cases.is_empty() {
-            continue;
-        }
-        let names: Vec<&str> = cases.iter().map(|one| one.case.as_str()).collect();
-        let text = match (flag, &cases[..]) {
-            (Flag::Outlying, [only]) => {
-                format!("{} of {} far from the others, kept", pairs(only), only.case)
+/// Everything that is flagged in at most `width` characters, by case and in the words of `explain`;
+/// cases that do not fit are counted. `None` where nothing is.
+pub(crate) fn line(analysis: &Analysis, width: usize) -> Option<String> {
+    let primary = analysis.comparisons.iter().filter(|one| one.primary);
+    let cases: Vec<String> = primary.filter_map(in_case).collect();
+    (1..=cases.len())
+        .rev()
+        .map(|kept| {
+            let mut text = cases[..kept].join("; ");
+            if kept < cases.len() {
+                text += &format!("; {} more: report.md", cases.len() - kept);
             }
-            _ => format!("{} in {}", short(flag), listed(&names)),
-        };
-        let explain = if parts.is_empty() {
-            format!(" (explain {})", flag.name())
-        } else {
-            String::new()
-        };
-        parts.push(format!("{text}{explain}"));
-    }
-    (!parts.is_empty()).then(|| parts.join("; "))
+            if kept == 1 {
+                shortened(&text, width)
+            } else {
+                text
+            }
+        })
+        .find(|text| text.chars().count() <= width)
+}
+
+/// `20k: drift, outlying (pair 7, kept)`; `None` where nothing is flagged.
+fn in_case(one: &Comparison) -> Option<String> {
+    let raised = FLAGS.iter().filter(|flag| one.flags.contains(flag));
+    let words: Vec<String> = raised
+        .map(|flag| match (flag, one.outlying.len()) {
+            (Flag::Outlying, 1) => format!("outlying (pair {}, kept)", one.outlying[0]),
+            (Flag::Outlying, _) => {
+                format!("outlying (pairs {}, kept)", pair_numbers(&one.outlying))
+            }
+            _ => flag.name().to_owned(),
+        })
+        .collect();
+    (!words.is_empty()).then(|| format!("{}: {}", shortened(&one.case, 40), words.join(", ")))
 }
 
 /// The same as sentences, one a flag and case.
@@ -56,7 +67,8 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
                     )
                 }
                 Flag::Drift => format!("{case}: {}", drifting(one)),
-                _ => format!("{case}: {}", short(flag)),
+                Flag::PositionEffect => format!("{case}: the place in a pair moved the result"),
+                _ => format!("{case}: the result changed its level"),
             });
         }
     }
@@ -105,15 +117,6 @@ fn pairs(one: &Comparison) -> String {
     match one.outlying.len() {
         1 => format!("pair {numbers} is"),
         _ => format!("pairs {numbers} are"),
-    }
-}
-
-const fn short(flag: Flag) -> &'static str {
-    match flag {
-        Flag::PositionEffect => "the place in a pair moved the result",
-        Flag::Drift => "drift with time",
-        Flag::ChangePoint => "the result changed its level",
-        _ => "pairs far from the others, kept,",
     }
 }
 

@@ -12,7 +12,8 @@ use crate::table::{self, Table};
 /// Bytes of a summary, at most: 60 KB. A step of GitHub Actions may have 1 MiB; other readers less.
 pub const MOST_BYTES: usize = 60 * 1024;
 
-/// The whole summary. The second line says when there is no A/A floor for the host.
+/// The whole summary. The second line says when there is no A/A floor for the host, or that the margin
+/// is under it.
 #[must_use]
 pub fn summary(analysis: &Analysis) -> String {
     let mut rows = tables(analysis)
@@ -37,14 +38,10 @@ pub fn not_run(sentence: &str) -> String {
 /// The summary with at most `most` rows in each table.
 fn render_with(analysis: &Analysis, most: usize) -> String {
     let mut out = format!("**{}**", escape(&answer::sentence(&analysis.answer)));
-    let floor = analysis
-        .limitations
-        .iter()
-        .any(|limit| limit.word == "no_aa_floor");
-    if floor {
+    for text in floors(analysis) {
         // Two spaces: a line of its own in the same paragraph.
-        out += "  \nThere is no A/A floor for this host class: how far equal arms come out apart here \
-                is not known.";
+        out += "  \n";
+        out += &escape(&text);
     }
     let mut push = |text: &str| {
         if !text.is_empty() {
@@ -69,6 +66,27 @@ fn render_with(analysis: &Analysis, most: usize) -> String {
     ));
     out.push('\n');
     out
+}
+
+/// What is not known of the floor, and what cannot be seen below it.
+fn floors(analysis: &Analysis) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut limits = analysis.limitations.iter();
+    if let Some(limit) = limits.find(|limit| limit.word == "no_aa_floor") {
+        // Where some cases have one the limit counts the others.
+        let what = if limit.text.starts_with("no A/A floor in ") {
+            limit.text.as_str()
+        } else {
+            "no A/A floor for this host class"
+        };
+        lines.push(format!(
+            "There is {what}: how far equal arms come out apart here is not known."
+        ));
+    }
+    if let Some(blind) = answer::cannot_see(analysis) {
+        lines.push(format!("This runner {blind}."));
+    }
+    lines
 }
 
 fn tables(analysis: &Analysis) -> Vec<(String, Table)> {

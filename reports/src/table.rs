@@ -145,6 +145,8 @@ pub enum Cell {
         /// Decimals for people.
         decimals: usize,
     },
+    /// An interval that does not apply: a dash for people, empty in CSV.
+    AbsentInterval,
     /// A p value.
     P(f64),
     /// A derived share as a whole percentage.
@@ -253,7 +255,7 @@ impl Cell {
     pub fn text(&self) -> String {
         match self {
             Self::Unknown => "unknown".into(),
-            Self::Absent => "-".into(),
+            Self::Absent | Self::AbsentInterval => "-".into(),
             Self::Text(text) | Self::Verdict(text, _) => text.clone(),
             Self::Count(value) => number::count(*value),
             Self::Signed(value) => number::signed(*value),

@@ -237,7 +237,7 @@ impl<'a> Estimate<'a> {
             .filter(|pairs| *pairs > out.pairs);
         out.p_delta = compared.p_delta.map(round12);
         let pairs = || self.baseline.iter().zip(&self.candidate);
-        let differing = pairs().filter(|(a, b)| a < b || a > b).count();
+        let differing = pairs().filter(|(a, b)| (*a - *b).abs() > 0.0).count();
         out.faster_pairs = Some(count(compared.faster_pairs));
         out.sign_p = (differing > 0)
             .then(|| round12(sign_test(compared.faster_pairs as u64, differing as u64)));
@@ -305,4 +305,155 @@ pub(super) fn count(number: usize) -> u32 {
 #[expect(clippy::cast_precision_loss, reason = "a few dozen pairs")]
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| round12(values.iter().sum::<f64>() / values.len() as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wiretrial_contract::analysis::Verdict;
+    use wiretrial_contract::plan::LaunchOrder::{BaselineFirst, CandidateFirst};
+    use wiretrial_reports::answer::statement;
+
+    fn values(scale: Scale, pairs: &[[f64; 2]]) -> Values {
+        Values {
+            case: "a".into(),
+            metric: Metric::PeakRssBytes,
+            unit: "switches".into(),
+            direction: Direction::LowerIsBetter,
+            scale,
+            pairs: pairs.to_vec(),
+            numbers: (0..pairs.len() as u64).collect(),
+            orders: [BaselineFirst, CandidateFirst].repeat(pairs.len() / 2),
+            voided: Vec::new(),
+        }
+    }
+
+    fn judged(values: &Values, margin: Option<f64>) -> Comparison {
+        let asked = Asked {
+            margin,
+            floor: None,
+            require_stable: false,
+            permutation: 7,
+        };
+        let mut out = primary(values, 0x5eed, &asked, &Guards::default());
+        out.statement = statement(&out, margin);
+        out
+    }
+
+    fn close(value: Option<f64>, expected: f64) {
+        let value = value.unwrap();
+        assert!((value - expected).abs() < 1e-3, "{value} is not {expected}");
+    }
+
+    /// Differences 1 to 6: mean 3.5, deviation 1.8708, and 2.5706 standard errors are 1.9633.
+    const STEPS: [[f64; 2]; 6] = [
+        [0.0, 1.0],
+        [3.0, 5.0],
+        [0.0, 3.0],
+        [2.0, 6.0],
+        [1.0, 6.0],
+        [0.0, 6.0],
+    ];
+
+    #[test]
+    fn a_difference_is_in_its_unit_and_has_no_ratio() {
+        let one = judged(&values(Scale::Difference, &STEPS), Some(1.5));
+        close(one.difference, 3.5);
+        assert_eq!((one.ratio, one.change, one.geo_ratio), (None, None, None));
+        close(one.delta_t.lo95, 1.5367);
+        close(one.delta_t.hi95, 5.4633);
+        close(one.mean_baseline, 1.0);
+        assert_eq!(one.faster_pairs, Some(0));
+        assert_eq!(one.verdict, Some(Verdict::RegressedWorthwhile));
+        assert_eq!(
+            one.statement,
+            "a: peak memory 1.0 -> 4.5 switches, +3.5 switches [+1.5, +5.5] (95 %, 6 pairs): worse by \
+             more than 1.5 switches"
+        );
+    }
+
+    #[test]
+    fn words_of_differences_are_those_of_ratios() {
+        let of = |pairs: &[[f64; 2]], margin| judged(&values(Scale::Difference, pairs), margin);
+        let less = STEPS.map(|[a, b]| [b, a]);
+        assert_eq!(
+            of(&less, Some(1.5)).verdict,
+            Some(Verdict::ImprovedWorthwhile)
+        );
+        assert_eq!(of(&less, Some(5.0)).verdict, Some(Verdict::Improved));
+        assert_eq!(of(&less, Some(9.0)).verdict, Some(Verdict::Equivalent));
+        let zero = [[0.0, 0.0]; 6];
+        let none = of(&zero, Some(1.0));
+        assert_eq!(none.verdict, Some(Verdict::Equivalent));
+        assert_eq!((none.sign_p, none.diagnostics), (None, None));
+        let spread = [
+            [0.0, 4.0],
+            [4.0, 0.0],
+            [1.0, 3.0],
+            [3.0, 1.0],
+            [0.0, 5.0],
+            [5.0, 0.0],
+        ];
+        let open = of(&spread, Some(1.0));
+        assert_eq!(open.reasons, ["spans_no_difference"]);
+        assert!(
+            open.statement
+                .contains("not decided, spans 0; does not establish"),
+            "{}",
+            open.statement
+        );
+        // As a ratio the same values cannot be compared.
+        let ratio = judged(&values(Scale::Ratio, &spread), Some(0.03));
+        assert_eq!(ratio.reasons, ["not_positive"]);
+    }
+
+    #[test]
+    fn more_of_a_difference_may_be_better() {
+        let cost = values(Scale::Difference, &STEPS);
+        let gain = Values {
+            direction: Direction::HigherIsBetter,
+            ..cost.clone()
+        };
+        let (cost, gain) = (judged(&cost, Some(1.5)), judged(&gain, Some(1.5)));
+        assert_eq!(gain.verdict, Some(Verdict::ImprovedWorthwhile));
+        assert_eq!(gain.difference, cost.difference);
+        assert_eq!(gain.decision.lo95.map(|lo| lo > 1.0), Some(true));
+        assert_eq!(gain.mean_candidate, cost.mean_candidate);
+        assert_eq!(gain.faster_pairs, Some(6));
+        let effect = |one: &Comparison| {
+            let found = one.diagnostics.unwrap();
+            (found.position_effect, found.spearman, found.level_spearman)
+        };
+        assert_eq!(effect(&gain), effect(&cost));
+    }
+
+    #[test]
+    fn without_variation_nothing_is_said_of_order_and_time() {
+        let same = values(
+            Scale::Ratio,
+            &[
+                [1.0, 1.1],
+                [2.0, 2.2],
+                [3.0, 3.3],
+                [4.0, 4.4],
+                [5.0, 5.5],
+                [6.0, 6.6],
+            ],
+        );
+        let one = judged(&same, Some(0.03));
+        assert_eq!(one.flags, [Flag::Deterministic]);
+        assert_eq!(one.verdict, Some(Verdict::RegressedWorthwhile));
+        assert_eq!((one.p_delta, one.diagnostics), (None, None));
+        assert_eq!((one.order_adjusted, one.randomization_p), (None, None));
+        close(one.sign_p, 0.031_25);
+    }
+
+    #[test]
+    fn a_metric_that_decides_nothing_has_no_verdict_and_no_tests() {
+        let one = information(&values(Scale::Ratio, &STEPS.map(|[a, b]| [a + 1.0, b])), 1);
+        assert!(one.decision.lo95.is_some() && one.verdict.is_none() && !one.primary);
+        assert_eq!((one.p_delta, one.diagnostics), (None, None));
+        let nothing = information(&values(Scale::Ratio, &[]), 1);
+        assert_eq!((nothing.pairs, nothing.ratio), (0, None));
+    }
 }

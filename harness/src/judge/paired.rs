@@ -24,7 +24,7 @@ pub(super) fn comparisons(
     let rest = plan.campaign.metrics();
     let rest = rest.into_iter().filter(|metric| *metric != primary);
     let rest = rest.map(|metric| {
-        let values = values(plan, case, metric).unwrap_or_else(|none| none);
+        let (values, _) = values(plan, case, metric);
         estimate::information(&values, bootstrap)
     });
     std::iter::once(deciding(
@@ -47,11 +47,11 @@ fn deciding(
 ) -> Comparison {
     let design = &plan.campaign.design;
     let mut guards = guards(plan, case, exhausted);
-    let values = values(plan, case, design.primary).unwrap_or_else(|none| {
+    let (values, known) = values(plan, case, design.primary);
+    if !known {
         // A value that is missing is not a small one.
         guards.invalid = guards.invalid.or(Some(Reason::UnknownValue));
-        none
-    });
+    }
     let values = Values {
         voided: voided(plan, case, design.primary),
         ..values
@@ -69,38 +69,29 @@ fn deciding(
     out
 }
 
-/// The values of a metric in the pairs that count.
-///
-/// # Errors
-///
-/// The same without any, where one of them is not known.
-fn values(plan: &Plan, case: &CaseRows<'_>, metric: Metric) -> Result<Values, Values> {
-    let none = Values {
-        case: case.case.name.clone(),
-        metric,
-        unit: metric.unit_in(plan.campaign.workload()).into(),
-        direction: metric.direction(),
-        scale: estimate::scale(metric),
-        pairs: Vec::new(),
-        numbers: Vec::new(),
-        orders: Vec::new(),
-        voided: Vec::new(),
-    };
+/// The values of a metric in the pairs that count, and whether all of them are known; none where one is
+/// not.
+fn values(plan: &Plan, case: &CaseRows<'_>, metric: Metric) -> (Values, bool) {
     let pairs: Option<Vec<[f64; 2]>> = case
         .pairs
         .iter()
         .map(|pair| of_pair(case, metric, *pair))
         .collect();
-    let Some(pairs) = pairs else {
-        return Err(none);
-    };
+    let known = pairs.is_some();
     let first = case.pairs.iter().map(|[baseline, _]| *baseline);
-    Ok(Values {
-        pairs,
+    let first = first.filter(|_| known);
+    let values = Values {
+        case: case.case.name.clone(),
+        metric,
+        unit: metric.unit_in(plan.campaign.workload()).into(),
+        direction: metric.direction(),
+        scale: estimate::scale(metric),
+        pairs: pairs.unwrap_or_default(),
         numbers: first.clone().map(|row| row.pair).collect(),
         orders: first.map(|row| row.order).collect(),
-        ..none
-    })
+        voided: Vec::new(),
+    };
+    (values, known)
 }
 
 fn of_pair(case: &CaseRows<'_>, metric: Metric, pair: [&TrialRecord; 2]) -> Option<[f64; 2]> {

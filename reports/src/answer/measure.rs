@@ -64,21 +64,17 @@ pub(crate) const fn null_text(scale: Scale) -> &'static str {
     }
 }
 
-/// Decimals of a comparison's effect: of a change in percent down to the first digit of half the
-/// decision interval, and at least one while that is under 10 %; of a difference down to that digit.
-/// One without an interval. An end that is not 0 does not read 0 where four decimals can show it.
+/// Decimals of a comparison's effect, in percent or in the unit of a difference: down to the first digit
+/// of half the decision interval, and at least one while that is under 10. One without an interval. An end that is not 0 does not read 0 where four decimals can show it.
 pub(crate) fn change_decimals(comparison: &Comparison) -> usize {
     let (Some(lo), Some(hi)) = (comparison.decision.lo95, comparison.decision.hi95) else {
         return 1;
     };
-    let (half_width, least) = match comparison.scale {
-        Scale::Ratio => {
-            let half_width = (hi - lo) * 50.0;
-            (half_width, usize::from(half_width < 10.0))
-        }
-        Scale::Difference => ((hi - lo) / 2.0, 0),
+    let half_width = match comparison.scale {
+        Scale::Ratio => (hi - lo) * 50.0,
+        Scale::Difference => (hi - lo) / 2.0,
     };
-    let least = number::decimals(half_width).max(least);
+    let least = number::decimals(half_width).max(usize::from(half_width < 10.0));
     let shows = |digits: &usize| {
         [lo, hi].iter().all(|end| {
             let (effect, text) = match comparison.scale {
@@ -92,12 +88,12 @@ pub(crate) fn change_decimals(comparison: &Comparison) -> usize {
 }
 
 /// Decimals of a comparison's means: what half its decision interval is in the unit of the baseline,
-/// down to its first digit. None without an interval.
+/// down to its first digit; those of the effect where that is a difference. None without an interval.
 pub(crate) fn mean_decimals(comparison: &Comparison) -> usize {
     let half_width = comparison.decision.half_width();
     match (half_width, comparison.scale, comparison.mean_baseline) {
         (Some(half_width), Scale::Ratio, Some(mean)) => number::decimals(half_width * mean.abs()),
-        (Some(half_width), Scale::Difference, _) => number::decimals(half_width),
+        (Some(_), Scale::Difference, _) => change_decimals(comparison),
         _ => 0,
     }
 }

@@ -99,9 +99,9 @@ impl<'a> Phrase<'a> {
                 let null = null_text(self.scale);
                 format!("not decided, spans {null}; does not establish equivalence{needs}")
             }
-            (Claim::BelowFloor, Some(margin)) => {
-                let floor = self.floor(&[comparison]);
-                format!("not decided, cannot see {margin} (floor {floor})")
+            (Claim::BelowFloor, _) => {
+                let blind = self.cannot_see(&[comparison]).unwrap_or_default();
+                format!("not decided, {blind}")
             }
             (other, _) => format!("{}, {}", other.word(), self.only(other, &[comparison])),
         }
@@ -181,6 +181,15 @@ impl<'a> Phrase<'a> {
     fn margin_text(&self) -> Option<String> {
         let margin = self.margin?;
         Some(margin_text(margin, self.scale, self.unit))
+    }
+
+    /// `cannot see 3 % (floor 4.1 %)`; `None` without a margin.
+    pub(super) fn cannot_see(&self, members: &[&Comparison]) -> Option<String> {
+        let floor = self.floor(members);
+        Some(format!(
+            "cannot see {} (floor {floor})",
+            self.margin_text()?
+        ))
     }
 
     fn within(&self) -> String {

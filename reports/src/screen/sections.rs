@@ -98,8 +98,9 @@ pub(super) fn effect(
     if split && let Some(text) = parts(analysis, &comparisons, &shown) {
         lines.extend(wrap("          ", &text));
     }
-    if flags && let Some(text) = flags::line(analysis) {
-        lines.push(shortened(&format!("flagged   {text}"), WIDTH));
+    let label = "flagged   ";
+    if flags && let Some(text) = flags::line(analysis, WIDTH - label.len()) {
+        lines.push(format!("{label}{text}"));
     }
     lines
 }

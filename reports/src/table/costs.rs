@@ -61,15 +61,7 @@ fn row(comparison: &Comparison, workload: Workload, differences: bool) -> Vec<Ce
         effect_cell(comparison, comparison.estimate()),
         interval_cell(comparison, &comparison.decision),
     ];
-    // Empty in the columns of the other scale; an interval takes two of them.
-    let none = [
-        Cell::Absent,
-        Cell::Span {
-            lo: None,
-            hi: None,
-            decimals: 0,
-        },
-    ];
+    let none = [Cell::Absent, Cell::AbsentInterval];
     match (comparison.scale, differences) {
         (Scale::Ratio, false) => cells.extend(effect),
         (Scale::Ratio, true) => cells.extend(effect.into_iter().chain(none)),

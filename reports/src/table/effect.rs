@@ -16,7 +16,13 @@ pub fn effect(analysis: &Analysis, metric: Metric) -> Table {
         .iter()
         .filter(|comparison| comparison.metric == metric)
         .collect();
-    let margin = analysis.conditions.margin;
+    let scale = rows.first().map(|one| one.scale).unwrap_or_default();
+    // A margin is declared on the scale of the metric that decides.
+    let mut primary = analysis.comparisons.iter().filter(|one| one.primary);
+    let margin = analysis
+        .conditions
+        .margin
+        .filter(|_| primary.next().is_none_or(|one| one.scale == scale));
     let good = match metric.direction() {
         Direction::LowerIsBetter => "lower is better",
         Direction::HigherIsBetter => "higher is better",
@@ -27,7 +33,6 @@ pub fn effect(analysis: &Analysis, metric: Metric) -> Table {
             .short(arm)
             .in_unit(csv_unit(metric))
     };
-    let scale = rows.first().map(|one| one.scale).unwrap_or_default();
     let effect_unit = match scale {
         Scale::Ratio => "percent",
         Scale::Difference => csv_unit(metric),

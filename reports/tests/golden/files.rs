@@ -3,8 +3,9 @@
 use wiretrial_reports::{csv, markdown};
 
 use crate::fixture;
+use crate::noise;
 
-fn tables(analysis: &wiretrial_contract::analysis::Analysis) -> String {
+pub(crate) fn tables(analysis: &wiretrial_contract::analysis::Analysis) -> String {
     csv::files(analysis)
         .into_iter()
         .map(|(name, text)| format!("{name}\n{}\n", text.replace("\r\n", "\n")))
@@ -63,7 +64,13 @@ fn tables_of_an_invalid_campaign() {
 
 #[test]
 fn every_row_of_every_file_has_the_fields_of_its_header() {
-    for (name, text) in csv::files(&fixture::demo()) {
+    let all = [
+        fixture::demo(),
+        noise::flagged(),
+        noise::equal(),
+        noise::differences(),
+    ];
+    for (name, text) in all.iter().flat_map(csv::files) {
         let fields: Vec<usize> = text
             .split_terminator("\r\n")
             .map(|line| line.split('"').step_by(2).collect::<String>())

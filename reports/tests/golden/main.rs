@@ -4,4 +4,5 @@ mod answers;
 mod ci;
 mod files;
 mod fixture;
+mod noise;
 mod screens;

@@ -4,6 +4,7 @@ use wiretrial_contract::analysis::{Analysis, PassSummary, Verdict, WorkProof};
 use wiretrial_reports::screen::{Colour, LINES, WIDTH, screen};
 
 use crate::fixture;
+use crate::noise;
 
 fn plain(analysis: &Analysis) -> String {
     screen(analysis, &fixture::session(), Colour::Never)
@@ -22,6 +23,10 @@ fn campaigns() -> Vec<Analysis> {
         fixture::commands(),
         fixture::wrong_work(),
         fixture::outside(),
+        noise::flagged(),
+        noise::equal(),
+        noise::differences(),
+        noise::below_floor(),
     ]
 }
 
