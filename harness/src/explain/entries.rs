@@ -126,7 +126,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         Verdict,
         "unstable",
         "order or time moved the result by more than the margin",
-        "the judge, from position effect, order adjustment and change point over the pairs",
+        "the judge, from position effect, order adjustment and change point; only with design.require-stable",
         "a host that warmed up, changed its frequency or got a neighbour during the campaign",
         "keep the host quiet and fixed in frequency, then plan again",
     ),
@@ -1272,7 +1272,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "each case is judged by itself: one in twenty equal ones excludes 1 by chance",
         "the judge, from the number of cases",
         "a campaign with several cases",
-        "do not pick the case that came out best; repeat it alone",
+        "do not pick the case that came out best; report.md has what holds for all cases at once",
     ),
     entry(
         Limit,

@@ -77,7 +77,7 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     ("verdict", "what the sealed rule says of the evidence"),
     (
         "margin",
-        "the effect worth acting on and the width of \"the same\", as a ratio, declared before the data",
+        "the effect worth acting on and the width of \"the same\", a ratio or a number in the unit of a difference, declared before the data",
     ),
     (
         "decision interval",
@@ -86,6 +86,22 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     (
         "percentile interval",
         "the bootstrap interval over whole pairs that is published beside it; too narrow for small numbers of pairs to decide",
+    ),
+    (
+        "difference",
+        "mean of candidate less baseline in the metric's unit: how metrics that can be 0 are compared, in place of a ratio",
+    ),
+    (
+        "floor",
+        "half the 95 % decision interval of equal arms: what an A/A campaign finds, and no smaller margin can be seen",
+    ),
+    (
+        "family",
+        "the primary comparisons of all cases of a campaign; p values and intervals that hold for all are adjusted over it",
+    ),
+    (
+        "calibration",
+        "the share of equal arms that an A/A campaign calls different, held against the 5 % that the method allows",
     ),
     ("intended load", "the rate that was asked for; a label only"),
     (

@@ -130,7 +130,7 @@ pub(crate) fn equal() -> Analysis {
     for one in &mut analysis.comparisons {
         one.statement = statement_of_equal_arms(one, margin);
     }
-    let floor = floor_clause(&analysis.comparisons).unwrap();
+    let floor = floor_clause(&analysis.comparisons).expect("both cases have intervals");
     analysis.answer.text += &format!("; {floor}");
     analysis
 }
