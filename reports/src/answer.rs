@@ -124,12 +124,9 @@ pub fn statement_of_equal_arms(comparison: &Comparison, margin: Option<f64>) -> 
     }
 }
 
-/// The floor that an A/A comparison shows; `None` without an interval, or without variation.
+/// The floor that an A/A comparison shows, if it shows one.
 fn floor(comparison: &Comparison) -> Option<String> {
-    let half_width = comparison
-        .decision
-        .half_width()
-        .filter(|half| *half > 0.0)?;
+    let half_width = comparison.shown_floor()?;
     let text = |size: f64| floor_text(size, comparison.scale, &comparison.unit);
     let effects = match comparison.scale {
         Scale::Ratio => "log pair ratios",
@@ -153,7 +150,7 @@ pub fn floor_clause(comparisons: &[Comparison]) -> Option<String> {
     let primary = comparisons.iter().filter(|one| one.primary);
     let mut floors: Vec<(f64, String)> = primary
         .filter_map(|one| {
-            let half_width = one.decision.half_width().filter(|half| *half > 0.0)?;
+            let half_width = one.shown_floor()?;
             let text = floor_text(half_width, one.scale, &one.unit);
             Some((half_width, text))
         })

@@ -1,7 +1,7 @@
 //! Tables as CSV, RFC 4180: comma, CRLF, quotes doubled. Numbers are plain and unrounded with the
 //! unit in the column's name, an interval is two columns, unknown is empty.
 
-use wiretrial_contract::analysis::{Analysis, round12};
+use wiretrial_contract::analysis::{Analysis, Scale, round12};
 use wiretrial_contract::units::loss_ratio;
 
 use crate::table::{self, Cell, Table};
@@ -37,13 +37,14 @@ fn fields(cell: &Cell) -> Vec<String> {
     match cell {
         Cell::Unknown | Cell::Absent => vec![String::new()],
         Cell::AbsentInterval => vec![String::new(), String::new()],
+        Cell::Size { value, scale } => match scale {
+            Scale::Ratio => vec![percent(*value)],
+            Scale::Difference => vec![round12(*value).to_string()],
+        },
         Cell::Text(text) | Cell::Verdict(text, _) => vec![text.clone()],
         Cell::Count(value) => vec![value.to_string()],
         Cell::Signed(value) => vec![value.to_string()],
-        Cell::Number { value, .. }
-        | Cell::Difference { value, .. }
-        | Cell::P(value)
-        | Cell::Floor(value) => {
+        Cell::Number { value, .. } | Cell::Difference { value, .. } | Cell::P(value) => {
             vec![round12(*value).to_string()]
         }
         Cell::Span { lo, hi, .. } => [lo, hi]

@@ -13,7 +13,7 @@ mod packets;
 mod passes;
 mod validity;
 
-use wiretrial_contract::analysis::Analysis;
+use wiretrial_contract::analysis::{Analysis, Scale};
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::Workload;
 
@@ -151,8 +151,13 @@ pub enum Cell {
     P(f64),
     /// A derived share as a whole percentage.
     Share(f64),
-    /// A size in the unit of its column, rounded up for people.
-    Floor(f64),
+    /// A size without a sign on the scale of a comparison, rounded up for people.
+    Size {
+        /// The size: a share of a ratio, or a number of a difference.
+        value: f64,
+        /// The scale.
+        scale: Scale,
+    },
     /// Between two counts, both included: a range for people, the most in CSV.
     Range {
         /// At least.
@@ -271,7 +276,10 @@ impl Cell {
             }
             Self::P(p) => number::p_value(*p),
             Self::Share(share) => format!("{:.0} %", share * 100.0),
-            Self::Floor(size) => number::two_digits_up(*size),
+            Self::Size { value, scale } => match scale {
+                Scale::Ratio => format!("{} %", number::two_digits_up(*value * 100.0)),
+                Scale::Difference => number::two_digits_up(*value),
+            },
             Self::Range { least, most } if least == most => number::count(*most),
             Self::Range { least, most } => {
                 format!("{} to {}", number::count(*least), number::count(*most))

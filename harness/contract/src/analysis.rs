@@ -169,6 +169,24 @@ impl Verdict {
         Self::Incomplete,
     ];
 
+    /// Whether the pairs are all there and measure what was asked, so that equal arms under it show how
+    /// far apart such come out. Order and time may have moved them.
+    #[must_use]
+    pub const fn rests_on_its_pairs(self) -> bool {
+        match self {
+            Self::ImprovedWorthwhile
+            | Self::Improved
+            | Self::Equivalent
+            | Self::Inconclusive
+            | Self::Regressed
+            | Self::RegressedWorthwhile
+            | Self::Unstable => true,
+            Self::NotComparable | Self::AsymmetricFailures | Self::Invalid | Self::Incomplete => {
+                false
+            }
+        }
+    }
+
     /// Its name in evidence.
     #[must_use]
     pub const fn name(self) -> &'static str {

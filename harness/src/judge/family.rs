@@ -101,9 +101,10 @@ fn is_not_worse(one: &Comparison, margin: f64) -> bool {
 
 /// How often equal arms were called different, and whether that is too often.
 pub(super) fn calibration(comparisons: &[Comparison]) -> Calibration {
+    // Those that order or time moved stay: to leave them out would choose by the result.
     let ends: Vec<(f64, f64, f64)> = comparisons
         .iter()
-        .filter(|one| one.primary && one.verdict != Some(Verdict::Invalid))
+        .filter(|one| one.primary && one.verdict.is_some_and(Verdict::rests_on_its_pairs))
         .filter_map(|one| {
             let decision = &one.decision;
             Some((decision.lo95?, decision.hi95?, one.scale.null()))

@@ -18,7 +18,7 @@ pub fn margin_text(margin: f64, scale: Scale, unit: &str) -> String {
 #[must_use]
 pub fn floor_text(floor: f64, scale: Scale, unit: &str) -> String {
     match scale {
-        Scale::Ratio => number::bound_percent(floor),
+        Scale::Ratio => format!("{} %", number::two_digits_up(floor * 100.0)),
         Scale::Difference => format!("{} {unit}", number::two_digits_up(floor)),
     }
 }

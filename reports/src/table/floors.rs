@@ -1,6 +1,6 @@
 //! How far equal arms come out apart: as it was known before, and as an A/A campaign shows it.
 
-use wiretrial_contract::analysis::{Analysis, Comparison, Scale};
+use wiretrial_contract::analysis::{Analysis, Comparison};
 
 use super::order::effect_unit;
 use super::{Cell, Column, Table};
@@ -41,12 +41,13 @@ pub fn floors(analysis: &Analysis) -> Option<Table> {
 }
 
 fn row(one: &Comparison, aa: bool) -> Vec<Cell> {
-    let size = |size: Option<f64>| match (size, one.scale) {
-        (None, _) => Cell::Absent,
-        (Some(size), Scale::Ratio) => Cell::Bound(size),
-        (Some(size), Scale::Difference) => Cell::Floor(size),
+    let size = |size: Option<f64>| {
+        size.map_or(Cell::Absent, |value| Cell::Size {
+            value,
+            scale: one.scale,
+        })
     };
-    let here = one.decision.half_width().filter(|_| aa);
+    let here = one.shown_floor().filter(|_| aa);
     let floor = one.floor;
     let count =
         |number: Option<u32>| number.map_or(Cell::Absent, |number| Cell::Count(number.into()));

@@ -219,6 +219,15 @@ impl Comparison {
             Scale::Difference => self.difference,
         }
     }
+
+    /// Of equal arms, how far apart they come out: half the width of the decision interval. `None` where
+    /// the case does not hold, has no interval or does not vary.
+    #[must_use]
+    pub fn shown_floor(&self) -> Option<f64> {
+        let rests = self.verdict?.rests_on_its_pairs();
+        let half_width = self.decision.half_width()?;
+        (rests && half_width > 0.0).then_some(half_width)
+    }
 }
 
 /// The same pairs, or some more, seen in another way.
@@ -336,6 +345,29 @@ mod tests {
             r#"{"pairs":14,"ratio":0.98,"lo95":0.97,"hi95":0.99,"lo90":null,"hi90":null}"#
         );
         assert_eq!(serde_json::from_str::<Variant>(&text).unwrap(), variant);
+    }
+
+    #[test]
+    fn a_case_that_does_not_hold_shows_no_floor() {
+        let mut one = Comparison::empty("a", Metric::PeakRssBytes);
+        one.decision = Interval {
+            lo95: Some(0.98),
+            hi95: Some(1.04),
+            ..Interval::default()
+        };
+        assert_eq!(one.shown_floor(), None, "it decides nothing");
+        for (verdict, shows) in [
+            (Verdict::Inconclusive, true),
+            (Verdict::Unstable, true),
+            (Verdict::Incomplete, false),
+            (Verdict::NotComparable, false),
+        ] {
+            one.verdict = Some(verdict);
+            assert_eq!(one.shown_floor().is_some(), shows, "{}", verdict.name());
+        }
+        one.decision.hi95 = Some(0.98);
+        one.verdict = Some(Verdict::Equivalent);
+        assert_eq!(one.shown_floor(), None, "no variation");
     }
 
     #[test]

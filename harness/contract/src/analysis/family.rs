@@ -24,7 +24,7 @@ pub struct Family {
 /// Equal arms that were called different, and what that says of the method.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Cases with a decision interval.
+    /// Cases with a decision interval whose pairs are all there and measure what was asked.
     pub cases: u32,
     /// Cases whose 95 % decision interval excludes no difference; 5 % are expected.
     pub excluded: u32,
