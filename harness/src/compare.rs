@@ -7,9 +7,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use wiretrial_contract::analysis::Scale;
 use wiretrial_contract::clock;
 use wiretrial_contract::failure::Failure;
+use wiretrial_contract::metric::Scale;
 use wiretrial_contract::plan::{Campaign, Kind};
 
 use crate::cache;
@@ -18,7 +18,6 @@ use crate::campaign::overrides::Overrides;
 use crate::campaign::{file, keys, shipped};
 use crate::evidence::folder::{RAW, ROOT, discard_logs, make_root};
 use crate::host::Interrupt;
-use crate::judge::estimate::scale;
 use crate::revision::{self, Built, Ci, Pair, Recipe, Side};
 use crate::session::{Question, inputs};
 
@@ -158,7 +157,7 @@ fn resolved(ask: &Ask<'_>, pair: &Pair) -> Result<Resolved, Failure> {
     }
     let design = &resolved.campaign.design;
     // In the unit of a difference nobody else can say what is worth having.
-    if design.margin.is_some() || scale(design.primary) == Scale::Difference {
+    if design.margin.is_some() || design.primary.scale() == Scale::Difference {
         return Ok(resolved);
     }
     overrides.set.insert(0, format!("design.margin={MARGIN}"));

@@ -8,15 +8,18 @@
 //!
 //! The leading word is the worst that holds: `invalid` when any case is; `mixed` when some case is
 //! better and another is not; `worse` when some case is worse and none better; `not decided` when
-//! some case is open, not comparable, unstable or incomplete; `same` or `better` only for all cases.
+//! some case is open, not comparable, unstable or incomplete; `same` or `better` only for all cases. A
+//! table says `table`, and what each of its arms is.
 
 mod claim;
 mod loss;
 mod measure;
 mod phrase;
+mod table;
 mod work;
 
-use wiretrial_contract::analysis::{Analysis, Answer, Comparison, Load, PassSummary, Scale};
+use wiretrial_contract::analysis::{Analysis, Answer, Comparison, Load, PassSummary};
+use wiretrial_contract::metric::Scale;
 
 use crate::number;
 use crate::shorten::listed;
@@ -60,6 +63,12 @@ pub fn answer(
     }
 }
 
+/// The answer of a table: what each arm is beside the reference, in how many cases.
+#[must_use]
+pub fn of_table(analysis: &Analysis) -> Answer {
+    table::answer(analysis)
+}
+
 /// The whole sentence: word, colon, text.
 #[must_use]
 pub fn sentence(answer: &Answer) -> String {
@@ -92,7 +101,7 @@ pub fn statement(comparison: &Comparison, margin: Option<f64>) -> String {
     let pairs = number::count(comparison.pairs.into());
     format!(
         "{}: {title} {means}, {effect} {interval} (95 %, {pairs} pairs): {follows}",
-        comparison.case
+        comparison.label()
     )
 }
 

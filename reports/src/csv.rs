@@ -1,7 +1,8 @@
 //! Tables as CSV, RFC 4180: comma, CRLF, quotes doubled. Numbers are plain and unrounded with the
 //! unit in the column's name, an interval is two columns, unknown is empty.
 
-use wiretrial_contract::analysis::{Analysis, Scale, round12};
+use wiretrial_contract::analysis::{Analysis, round12};
+use wiretrial_contract::metric::Scale;
 use wiretrial_contract::units::loss_ratio;
 
 use crate::table::{self, Cell, Table};

@@ -50,7 +50,7 @@ fn in_case(one: &Comparison) -> Option<String> {
             _ => flag.name().to_owned(),
         })
         .collect();
-    (!words.is_empty()).then(|| format!("{}: {}", shortened(&one.case, 40), words.join(", ")))
+    (!words.is_empty()).then(|| format!("{}: {}", shortened(&one.label(), 40), words.join(", ")))
 }
 
 /// The same as sentences, one a flag and case.

@@ -26,7 +26,7 @@ pub fn report(analysis: &Analysis) -> String {
     ));
     push("## Conditions");
     push(&conditions(analysis));
-    let primary = table::effect(analysis, analysis.conditions.primary);
+    let primary = table::outcome(analysis, analysis.conditions.primary);
     push("## Effect");
     push(&captioned(&primary));
     push(&statements(analysis));
@@ -75,7 +75,7 @@ pub fn report(analysis: &Analysis) -> String {
         push("## Other metrics, for information");
         push("They decide nothing, and their intervals are not adjusted for being many.");
         for metric in others {
-            push(&captioned(&table::effect(analysis, metric)));
+            push(&captioned(&table::outcome(analysis, metric)));
             let left_out = metric.excludes_in(analysis.conditions.workload);
             push(&format!("It leaves out {left_out}."));
         }

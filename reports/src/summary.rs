@@ -90,7 +90,7 @@ fn floors(analysis: &Analysis) -> Vec<String> {
 }
 
 fn tables(analysis: &Analysis) -> Vec<(String, Table)> {
-    let effect = table::effect(analysis, analysis.conditions.primary);
+    let effect = table::outcome(analysis, analysis.conditions.primary);
     let note = format!("{}; {}", effect.title, effect.note);
     let mut tables = vec![(note, effect)];
     if table::is_live(analysis) {

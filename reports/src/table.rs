@@ -1,6 +1,7 @@
 //! Tables as values: named columns with their unit in the header, and cells that know both how
 //! people and how programs read them. The screen, Markdown and CSV render the same value.
 
+mod arms;
 mod costs;
 mod effect;
 mod family;
@@ -13,12 +14,13 @@ mod packets;
 mod passes;
 mod validity;
 
-use wiretrial_contract::analysis::{Analysis, Scale};
-use wiretrial_contract::metric::Metric;
+use wiretrial_contract::analysis::Analysis;
+use wiretrial_contract::metric::{Metric, Scale};
 use wiretrial_contract::plan::Workload;
 
 use crate::number;
 
+pub use arms::arms;
 pub use costs::costs;
 pub use effect::effect;
 pub(crate) use effect::{effect_cell, interval_cell};
@@ -319,12 +321,23 @@ fn ends(lo: Option<f64>, hi: Option<f64>, text: impl Fn(f64) -> String) -> Strin
     format!("[{}, {}]", end(lo), end(hi))
 }
 
+/// What the trials came to on `metric`: the arms of a table side by side, else candidate against
+/// baseline.
+#[must_use]
+pub fn outcome(analysis: &Analysis, metric: Metric) -> Table {
+    if analysis.estimates.is_empty() {
+        effect(analysis, metric)
+    } else {
+        arms(analysis, metric)
+    }
+}
+
 /// All tables of a report: the primary metric's effect first, then the packets and loads or the work
 /// of passes, order and time, what all cases say together, checks, gates, limits, all costs and what was
 /// measured, then the effects on the other metrics.
 #[must_use]
 pub fn all(analysis: &Analysis) -> Vec<Table> {
-    let mut tables = vec![effect(analysis, analysis.conditions.primary)];
+    let mut tables = vec![outcome(analysis, analysis.conditions.primary)];
     if is_live(analysis) {
         tables.extend([packets(analysis), loads(analysis)]);
     } else {
@@ -352,7 +365,7 @@ pub fn all(analysis: &Analysis) -> Vec<Table> {
     tables.extend(
         other_metrics(analysis)
             .into_iter()
-            .map(|metric| effect(analysis, metric)),
+            .map(|metric| outcome(analysis, metric)),
     );
     tables
 }

@@ -4,6 +4,7 @@
 //! 12 significant digits before they are written.
 
 mod comparison;
+mod estimate;
 mod family;
 
 use std::collections::BTreeMap;
@@ -17,8 +18,9 @@ use crate::plan::{Arrangement, FailOn, Workload};
 use crate::record::{Flag, Share, Stage};
 
 pub use comparison::{
-    Comparison, Diagnostics, Fraction, Interval, KnownFloor, LevelShift, Scale, Variant,
+    Comparison, Diagnostics, Fraction, Interval, KnownFloor, LevelShift, Variant,
 };
+pub use estimate::Estimate;
 pub use family::{Calibration, Family};
 
 /// Schema of `analysis.json`.
@@ -47,6 +49,9 @@ pub struct Analysis {
     pub gates: Vec<Gate>,
     /// One per case and metric, the primary metric first within a case.
     pub comparisons: Vec<Comparison>,
+    /// One per case, arm and metric of a table, the primary metric first within a case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub estimates: Vec<Estimate>,
     /// What the primary comparisons say together, where there are at least two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,

@@ -45,6 +45,18 @@ pub enum Metric {
     MaxSustainedPps,
 }
 
+/// How a metric is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Mean of the candidate over mean of the baseline; 1 is no difference.
+    #[default]
+    Ratio,
+    /// Mean of candidate less baseline, in the unit of the metric; 0 is no difference. For metrics
+    /// that can be 0.
+    Difference,
+}
+
 /// Which way is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -140,14 +152,16 @@ impl Metric {
         matches!(self, Self::LatencyP50Ns | Self::LatencyP99Ns)
     }
 
-    /// Whether it is compared as the difference of the arms' means and not as their ratio: 0 is a
-    /// value of it like any other.
+    /// How the arms are compared on it: where 0 is a value like any other, by the difference of the
+    /// means, else by their ratio.
     #[must_use]
-    pub const fn is_difference(self) -> bool {
-        matches!(
-            self,
-            Self::LostPerMillion | Self::ContextSwitchesPerMillion | Self::PageFaultsPerMillion
-        )
+    pub const fn scale(self) -> Scale {
+        match self {
+            Self::LostPerMillion | Self::ContextSwitchesPerMillion | Self::PageFaultsPerMillion => {
+                Scale::Difference
+            }
+            _ => Scale::Ratio,
+        }
     }
 
     /// Whether in live trials only the built-in receiver tells it.
@@ -346,11 +360,15 @@ mod tests {
     fn what_can_be_0_is_a_count_for_a_million_and_never_decides_by_default() {
         for metric in Metric::ALL {
             let of_a_million = metric.name().ends_with("-per-million");
-            assert_eq!(metric.is_difference(), of_a_million, "{metric}");
+            assert_eq!(
+                metric.scale() == Scale::Difference,
+                of_a_million,
+                "{metric}"
+            );
         }
         for workload in [Workload::Live, Workload::File, Workload::Command] {
             for receive_cpu in [ReceiveCpu::Sender, ReceiveCpu::Separate] {
-                assert!(!Metric::of(workload, receive_cpu)[0].is_difference());
+                assert_eq!(Metric::of(workload, receive_cpu)[0].scale(), Scale::Ratio);
             }
         }
     }

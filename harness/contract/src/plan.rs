@@ -62,17 +62,12 @@ impl Campaign {
         }
     }
 
-    /// Index of the arm that the others are compared with: the first of a paired campaign, the one that
-    /// a table names.
+    /// Index of the arm that the others are compared with: the one that a table names, else the first.
     #[must_use]
-    pub fn reference(&self) -> Option<usize> {
-        match self.kind {
-            Kind::Paired => Some(0),
-            Kind::Table => {
-                let name = self.design.reference.as_ref()?;
-                self.arms.iter().position(|arm| arm.name == *name)
-            }
-        }
+    pub fn reference(&self) -> usize {
+        let named = self.design.reference.as_ref();
+        let named = named.and_then(|name| self.arms.iter().position(|arm| arm.name == *name));
+        named.unwrap_or(0)
     }
 
     /// The metrics that its trials have, the default primary first.
@@ -142,7 +137,7 @@ impl Workload {
 pub enum Kind {
     /// Two arms, a verdict per case.
     Paired,
-    /// Any number of arms; where one of them is the reference, each of the others beside it.
+    /// Any number of arms, each beside one of them that is the reference.
     Table,
 }
 
@@ -171,7 +166,7 @@ pub struct Design {
     pub arrangement: Arrangement,
     /// Both arms are the same on purpose, to measure the floor.
     pub aa: bool,
-    /// The arm of a table that the others are compared with, if there is one.
+    /// The arm of a table that the others are compared with; a paired campaign compares with its first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// Voided pairs replaced per case, at most.

@@ -1,8 +1,7 @@
 //! The margin as written: a percentage of a ratio, or a number in the unit of a difference. Which of
 //! them it must be follows from the primary metric.
 
-use wiretrial_contract::analysis::Scale;
-use wiretrial_contract::metric::Metric;
+use wiretrial_contract::metric::{Metric, Scale};
 use wiretrial_contract::units::Percent;
 
 use super::keys::percent;

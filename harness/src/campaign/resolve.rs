@@ -12,10 +12,7 @@ use wiretrial_contract::stamp::{COMPACT_LEN, Form};
 use wiretrial_contract::units::{Family, FrameSize};
 
 use super::settings::Settings;
-use crate::judge::estimate::scale;
 
-/// What `design.reference` is in a table that compares nothing.
-pub(super) const NO_REFERENCE: &str = "none";
 const MARGIN: &str = "design.margin";
 /// One sender's share of the rate, packets per second, by default at most.
 const RATE_PER_SENDER: u64 = 250_000;
@@ -87,7 +84,7 @@ pub(super) fn design(
     };
     let margin = settings
         .margin(MARGIN)
-        .of(primary, scale(primary))
+        .of(primary, primary.scale())
         .map_err(|sentence| settings.refuse(MARGIN, &sentence))?;
     let pairs: u32 = settings.fixed("design.pairs");
     Ok(Design {
@@ -102,10 +99,10 @@ pub(super) fn design(
         aa: settings.switch("design.aa"),
         reference: match kind {
             Kind::Paired => None,
-            Kind::Table => match settings.word("design.reference") {
-                Some(none) if none == NO_REFERENCE => None,
-                named => named.or_else(|| arms.first().cloned()),
-            },
+            Kind::Table => {
+                let named = settings.word("design.reference");
+                named.or_else(|| arms.first().cloned())
+            }
         },
         replacements: settings
             .number("design.replacements")

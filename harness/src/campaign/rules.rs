@@ -3,7 +3,7 @@
 
 use wiretrial_contract::control::{CaptureSettings, ReceiveCpu, TopologyKind};
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::metric::names;
+use wiretrial_contract::metric::{Scale, names};
 use wiretrial_contract::plan::{
     Arrangement, Campaign, Case, GateSpec, Kind, Live, Measured, PassProgram, ReceiverSpec, Test,
     Topology, Traffic, Work, Workload,
@@ -13,11 +13,8 @@ use wiretrial_contract::units::{Family, FrameSize, Nanos};
 
 use super::keys::{self, At};
 use super::margin;
-use super::resolve::{
-    NO_REFERENCE, TIMEOUTS_IN_SLICE, TIMEOUTS_IN_WARM_UP, WARM_UP_NS, smallest_frame, stamped,
-};
+use super::resolve::{TIMEOUTS_IN_SLICE, TIMEOUTS_IN_WARM_UP, WARM_UP_NS, smallest_frame, stamped};
 use super::slices::{self, max_blocks};
-use crate::judge::estimate::scale;
 
 /// The link beside the campaigns' folders.
 const LATEST: &str = "latest";
@@ -61,7 +58,7 @@ fn design(campaign: &Campaign) -> Result<(), String> {
         "design.margin",
         design
             .margin
-            .is_none_or(|margin| margin::is_allowed(margin, scale(design.primary))),
+            .is_none_or(|margin| margin::is_allowed(margin, design.primary.scale())),
     )?;
     if design.require_stable && design.margin.is_none() {
         return Err(
@@ -136,16 +133,11 @@ fn table(campaign: &Campaign) -> Result<(), String> {
         ));
     }
     let arms: Vec<&str> = campaign.arms.iter().map(|arm| arm.name.as_str()).collect();
-    if arms.contains(&NO_REFERENCE) {
-        return Err(format!(
-            "an arm is called {NO_REFERENCE}; that is no reference at all, choose another name"
-        ));
-    }
     if let Some(reference) = &design.reference
         && !arms.contains(&reference.as_str())
     {
         return Err(format!(
-            "design.reference is {reference}; it must be one of the arms {} or {NO_REFERENCE}",
+            "design.reference is {reference}; it must be one of the arms {}",
             arms.join(", ")
         ));
     }
@@ -201,10 +193,9 @@ pub(super) fn gate(gate: &GateSpec, campaign: &Campaign) -> Result<(), String> {
         ));
     }
     let relative = |test| matches!(test, Test::Up(_) | Test::Down(_));
-    let of_nothing = gate
-        .conditions
-        .iter()
-        .find(|condition| condition.metric.is_difference() && relative(condition.test));
+    let of_nothing = gate.conditions.iter().find(|condition| {
+        condition.metric.scale() == Scale::Difference && relative(condition.test)
+    });
     of_nothing.map_or(Ok(()), |condition| {
         Err(format!(
             "gate {}: {metric} can be 0, so that no percentage of it says anything; set a limit, as \

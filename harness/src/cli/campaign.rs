@@ -245,7 +245,7 @@ fn printed(analysis: &Analysis, session: &screen::Session, format: Format) -> St
         Format::Screen => screen::screen(analysis, session, colour()),
         Format::Markdown => markdown::report(analysis),
         Format::Json => String::from_utf8(pretty(analysis)).expect("JSON is UTF-8"),
-        Format::Csv => csv::render(&table::effect(analysis, analysis.conditions.primary)),
+        Format::Csv => csv::render(&table::outcome(analysis, analysis.conditions.primary)),
     }
 }
 

@@ -60,6 +60,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         Answer,
+        "table",
+        "the campaign set several arms side by side; the sentence says what each is beside the reference",
+        "the judge, over the primary comparisons of all cases and arms",
+        "kind table",
+        "read the table; to decide on one change run it as a paired campaign",
+    ),
+    entry(
+        Answer,
         "mixed",
         "some case is better and another is not",
         "the judge, over the primary comparisons of all cases",

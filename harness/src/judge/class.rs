@@ -116,11 +116,7 @@ mod tests {
         plan.campaign.design.pairs = 10;
         let row = samples::row(0);
         let class_of = |plan: &Plan, row: &TrialRecord, pairs: usize| {
-            let case = CaseRows {
-                case: &plan.campaign.cases[0],
-                pairs: vec![[row, row]; pairs],
-                all: Vec::new(),
-            };
+            let case = CaseRows::of_pairs(&plan.campaign.cases[0], vec![[row, row]; pairs]);
             class(plan, &[case]).0
         };
         assert_eq!(class_of(&plan, &row, 10), EvidenceClass::Confirmatory);
@@ -154,11 +150,7 @@ mod tests {
         plan.campaign.design.pairs = 10;
         let row = samples::passes_row(0, "baseline", samples::passes());
         let class_of = |plan: &Plan| {
-            let case = CaseRows {
-                case: &plan.campaign.cases[0],
-                pairs: vec![[&row, &row]; 10],
-                all: Vec::new(),
-            };
+            let case = CaseRows::of_pairs(&plan.campaign.cases[0], vec![[&row, &row]; 10]);
             class(plan, &[case])
         };
         let passes = |plan: &mut Plan, units| {

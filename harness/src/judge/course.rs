@@ -1,18 +1,14 @@
 //! What order and time did to the effects of pairs, and which pairs lie far from the others.
 
 use wiretrial_contract::analysis::{Comparison, Diagnostics, Fraction, LevelShift, round12};
-use wiretrial_contract::plan::LaunchOrder;
 use wiretrial_contract::record::Flag;
 use wiretrial_stats::drift::{self, ChangePoint, FLAG_P, PositionEffect};
 use wiretrial_stats::interval::{Limits, Scale, pair_effects};
 use wiretrial_stats::order::First;
+use wiretrial_stats::rank;
 
 use super::estimate::{Values, count, flagged, limits, variant};
 
-/// Modified z score above which a pair is marked (Iglewicz and Hoaglin, 1993).
-const FAR: f64 = 3.5;
-/// Median absolute deviation of a standard normal value.
-const NORMAL_DEVIATION: f64 = 0.6745;
 /// Fewest pairs of which one can be called far from the others.
 const FEWEST: usize = 6;
 
@@ -33,7 +29,7 @@ pub(super) struct Course {
 
 /// Looks at the costs of both arms in the order in which the pairs ran. All permutation tests of a case
 /// take the same permutations, those of `seed`.
-pub(super) fn of(scale: Scale, arms: [&[f64]; 2], orders: &[LaunchOrder], seed: u64) -> Course {
+pub(super) fn of(scale: Scale, arms: [&[f64]; 2], orders: &[First], seed: u64) -> Course {
     let Ok(effects) = pair_effects(scale, arms[0], arms[1]) else {
         return Course::default();
     };
@@ -45,8 +41,7 @@ pub(super) fn of(scale: Scale, arms: [&[f64]; 2], orders: &[LaunchOrder], seed: 
             Scale::Difference => f64::midpoint(*a, *b),
         })
         .collect();
-    let first: Vec<First> = orders.iter().map(first).collect();
-    let position = PositionEffect::of(&effects, &first);
+    let position = PositionEffect::of(&effects, orders);
     let shift = drift::change_point(&effects, seed);
     let adjusted = position.map(|position| {
         let estimate = match scale {
@@ -72,7 +67,7 @@ pub(super) fn of(scale: Scale, arms: [&[f64]; 2], orders: &[LaunchOrder], seed: 
             shift: round12(shift.shift),
         }),
     };
-    let randomization = drift::randomization(&effects, &first).map(|p| Fraction {
+    let randomization = drift::randomization(&effects, orders).map(|p| Fraction {
         num: p.num,
         den: p.den,
     });
@@ -121,43 +116,12 @@ impl Course {
     }
 }
 
-const fn first(order: &LaunchOrder) -> First {
-    match order {
-        LaunchOrder::BaselineFirst => First::Baseline,
-        LaunchOrder::CandidateFirst => First::Candidate,
-    }
-}
-
-/// Indices of the effects whose distance from the median is above [`FAR`] deviations, the deviation
-/// taken from the median distance. None where half of the effects are the same.
+/// The pairs that lie far from the others; none where there are too few to tell.
 fn outlying(effects: &[f64]) -> Vec<usize> {
     if effects.len() < FEWEST {
         return Vec::new();
     }
-    let centre = median(effects);
-    let distances: Vec<f64> = effects
-        .iter()
-        .map(|effect| (effect - centre).abs())
-        .collect();
-    let spread = median(&distances);
-    distances
-        .iter()
-        .enumerate()
-        .filter(|(_, distance)| spread > 0.0 && NORMAL_DEVIATION * **distance > FAR * spread)
-        .map(|(index, _)| index)
-        .collect()
-}
-
-/// The middle value of at least one, or the mean of the two in the middle.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let half = sorted.len() / 2;
-    if sorted.len().is_multiple_of(2) {
-        f64::midpoint(sorted[half - 1], sorted[half])
-    } else {
-        sorted[half]
-    }
+    rank::outlying(effects)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! One metric of one case, judged from its values alone: the numbers of pairs, the order in which
 //! their members were launched, and what was asked of them. Where they come from does not matter.
 
-use wiretrial_contract::analysis::{Comparison, Interval, KnownFloor, Scale, Variant, round12};
-use wiretrial_contract::metric::{Direction, Metric};
-use wiretrial_contract::plan::LaunchOrder;
+use wiretrial_contract::analysis::{Comparison, Interval, KnownFloor, Variant, round12};
+use wiretrial_contract::metric::{Direction, Metric, Scale};
 use wiretrial_contract::record::Flag;
 use wiretrial_stats::drift;
 use wiretrial_stats::interval::{self, Enumerate, Limits};
+use wiretrial_stats::order::First;
 use wiretrial_stats::power;
 use wiretrial_stats::proportion::sign_test;
 use wiretrial_stats::verdict::{self as rule, Findings, Guards, Question, Reason};
@@ -32,7 +32,7 @@ pub struct Values {
     /// Their numbers; from 0 where they have none.
     pub numbers: Vec<u64>,
     /// Their launch orders; empty where those are not known.
-    pub orders: Vec<LaunchOrder>,
+    pub orders: Vec<First>,
     /// Pairs that were measured and voided.
     pub voided: Vec<[f64; 2]>,
 }
@@ -48,12 +48,6 @@ pub struct Asked {
     pub require_stable: bool,
     /// Seed of the permutation stream of the case.
     pub permutation: u64,
-}
-
-/// How a metric is compared.
-#[must_use]
-pub const fn scale(_metric: Metric) -> Scale {
-    Scale::Ratio
 }
 
 /// The comparison on a metric that decides nothing. `bootstrap` is the seed of that stream of the case.
@@ -157,12 +151,12 @@ impl<'a> Estimate<'a> {
             .leave_one_out
             .map(|range| [round12(range.lo), round12(range.hi)]);
         if let Ok(all) = &compared.intervals {
-            out.percentile = limits(&all.percentile);
+            out.percentile = all.percentile.as_ref().map(limits).unwrap_or_default();
             out.expanded = all.expanded.as_ref().map(limits).unwrap_or_default();
             out.delta_t = limits(&all.delta_t);
             out.decision = limits(&all.decision);
             out.exact = all.exact.as_ref().map(limits);
-            out.index_sha256 = Some(all.index_sha256.clone());
+            out.index_sha256 = all.index_sha256.clone();
         }
         out
     }
@@ -311,7 +305,6 @@ fn mean(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use wiretrial_contract::analysis::Verdict;
-    use wiretrial_contract::plan::LaunchOrder::{BaselineFirst, CandidateFirst};
     use wiretrial_reports::answer::statement;
 
     fn values(scale: Scale, pairs: &[[f64; 2]]) -> Values {
@@ -323,7 +316,7 @@ mod tests {
             scale,
             pairs: pairs.to_vec(),
             numbers: (0..pairs.len() as u64).collect(),
-            orders: [BaselineFirst, CandidateFirst].repeat(pairs.len() / 2),
+            orders: [First::Baseline, First::Candidate].repeat(pairs.len() / 2),
             voided: Vec::new(),
         }
     }

@@ -1,12 +1,10 @@
 //! What the primary comparisons of all cases say together.
 
-use wiretrial_contract::analysis::{
-    Calibration, Comparison, Family, Interval, Scale, Verdict, round12,
-};
-use wiretrial_contract::metric::Direction;
+use wiretrial_contract::analysis::{Calibration, Comparison, Family, Interval, Verdict, round12};
+use wiretrial_contract::metric::{Direction, Scale};
 use wiretrial_stats::drift::smallest_randomization_p;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95, Limits, Student};
-use wiretrial_stats::proportion::{binomial_upper_tail, calibration_limit, sign_test};
+use wiretrial_stats::proportion::{calibration_limit, calibration_power, sign_test};
 use wiretrial_stats::verdict::holm;
 
 use super::estimate::{costs, count, limits, on};
@@ -114,7 +112,7 @@ pub(super) fn calibration(comparisons: &[Comparison]) -> Calibration {
     let excluded = ends.iter().filter(|(lo, hi, null)| lo > null || hi < null);
     let excluded = count(excluded.count());
     let limit = calibration_limit(cases);
-    let power = |share| round12(binomial_upper_tail(limit, cases, share));
+    let power = |rate| round12(calibration_power(cases, rate));
     Calibration {
         cases: count(ends.len()),
         excluded,

@@ -163,7 +163,7 @@ pub fn exit_code(analysis: &Analysis) -> (u8, Option<String>) {
     if let Some((verdict, comparison)) = BROKEN.iter().find_map(|v| Some((v, of(v)?))) {
         let mut sentence = format!(
             "case {}: {}{}",
-            comparison.case,
+            comparison.label(),
             verdict.name(),
             why(comparison)
         );
@@ -181,7 +181,7 @@ pub fn exit_code(analysis: &Analysis) -> (u8, Option<String>) {
     {
         let sentence = format!(
             "case {}: not decided{}, and a conclusion is required",
-            comparison.case,
+            comparison.label(),
             why(comparison)
         );
         return (exit::EVIDENCE, Some(sentence));

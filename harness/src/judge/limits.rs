@@ -8,7 +8,6 @@ use wiretrial_contract::report::GroupTally;
 use wiretrial_reports::{answer, number};
 use wiretrial_stats::verdict::undetectable_mode;
 
-use super::estimate::scale;
 use super::{CaseRows, work};
 
 /// What the evidence does not establish.
@@ -180,7 +179,7 @@ fn floor(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<(&'static str, String)> 
     let plural = |n: u32| if n == 1 { "" } else { "s" };
     let text = format!(
         "A/A floor {} ({occasions} occasion{}, {age} day{} old)",
-        answer::floor_text(widest, scale(design.primary), design.primary.unit()),
+        answer::floor_text(widest, design.primary.scale(), design.primary.unit()),
         plural(occasions),
         plural(age)
     );
@@ -259,11 +258,7 @@ mod tests {
             ..samples::tally()
         };
         row.generator = Some(samples::generator(vec![stalled]));
-        let case = || CaseRows {
-            case: &plan.campaign.cases[0],
-            pairs: vec![[&row, &row]],
-            all: Vec::new(),
-        };
+        let case = || CaseRows::of_pairs(&plan.campaign.cases[0], vec![[&row, &row]]);
         let mut passes = samples::passes_plan();
         let program = PassProgram::Outside(ProgramSpec::default());
         samples::passes_mut(&mut passes.campaign.cases[0]).programs = vec![program; 2];
@@ -276,11 +271,7 @@ mod tests {
                 ..samples::pass(PassInput::Whole, 2, 1)
             }],
         );
-        let of_passes = CaseRows {
-            case: &passes.campaign.cases[0],
-            pairs: vec![[&left, &left]],
-            all: Vec::new(),
-        };
+        let of_passes = CaseRows::of_pairs(&passes.campaign.cases[0], vec![[&left, &left]]);
         let mut counting = samples::plan();
         counting.campaign.design.primary = Metric::HeapBytesPerPacket;
         let mut known = plan.clone();
@@ -323,11 +314,11 @@ mod tests {
         other.name = "50k".into();
         plan.campaign.cases.push(other);
         let told = |plan: &Plan| {
-            let cases = plan.campaign.cases.iter().map(|case| CaseRows {
-                case,
-                pairs: Vec::new(),
-                all: Vec::new(),
-            });
+            let cases = plan
+                .campaign
+                .cases
+                .iter()
+                .map(|case| CaseRows::of_pairs(case, Vec::new()));
             let limits = limitations(plan, &cases.collect::<Vec<_>>());
             let found = limits
                 .into_iter()

@@ -23,7 +23,7 @@ pub(super) fn of_case(plan: &Plan, case: &CaseRows<'_>) -> Vec<Load> {
     let Some(live) = case.case.live() else {
         return Vec::new();
     };
-    (0..plan.campaign.arms.len())
+    (0..case.arms.len())
         .map(|arm| of_arm(plan, case, live, arm))
         .collect()
 }
@@ -31,19 +31,27 @@ pub(super) fn of_case(plan: &Plan, case: &CaseRows<'_>) -> Vec<Load> {
 /// Whether an arm lost too much, or the arms did not deliver the same; where counts are ranges, beyond
 /// doubt.
 pub(super) fn unequal_work(case: &CaseRows<'_>) -> bool {
-    let totals = [0, 1].map(|arm| Totals::of(case.of_arm(arm)));
+    let arms = 0..case.arms.len();
+    let totals: Vec<Totals> = arms.map(|arm| Totals::of(case.of_arm(arm))).collect();
     let lost = totals.iter().any(|t| over(t.least, t.accepted));
     // Delivered, at least and at most.
-    let [one, other] = totals.map(|t| (float(t.unique), float(t.accepted.saturating_sub(t.least))));
-    let apart = |fewest: f64, most: f64| {
+    let fewest = totals
+        .iter()
+        .map(|t| float(t.unique))
+        .max_by(f64::total_cmp);
+    let most = totals
+        .iter()
+        .map(|t| float(t.accepted.saturating_sub(t.least)))
+        .min_by(f64::total_cmp);
+    let apart = fewest.zip(most).is_some_and(|(fewest, most)| {
         fewest > most && fewest > 0.0 && relative_difference(fewest, most) > UNEQUAL
-    };
-    lost || apart(one.0, other.1) || apart(other.0, one.1)
+    });
+    lost || apart
 }
 
 /// Whether an arm may have lost too much: the range of its loss holds the limit.
 pub(super) fn tail_unknown(case: &CaseRows<'_>) -> bool {
-    [0, 1].into_iter().any(|arm| {
+    (0..case.arms.len()).any(|arm| {
         let t = Totals::of(case.of_arm(arm));
         over(t.lost, t.accepted) && !over(t.least, t.accepted)
     })
@@ -65,7 +73,7 @@ pub(super) fn coupled_limit(plan: &Plan, case: &CaseRows<'_>) -> bool {
         return true;
     };
     let [low, high] = plan.rule.offered;
-    let off = (0..2).any(|arm| {
+    let off = (0..case.arms.len()).any(|arm| {
         let ratios = case.of_arm(arm).filter_map(offered_ratio).collect();
         median(ratios).is_none_or(|ratio| !(low..=high).contains(&ratio))
     });
@@ -82,8 +90,12 @@ fn tolerance(plan: &Plan) -> f64 {
 pub(super) fn members_apart(case: &CaseRows<'_>) -> Vec<f64> {
     case.pairs
         .iter()
-        .filter_map(|[one, other]| {
-            Some(relative_difference(offered_pps(one)?, offered_pps(other)?))
+        .filter_map(|pair| {
+            let offered: Option<Vec<f64>> = pair.iter().map(|row| offered_pps(row)).collect();
+            let offered = offered?;
+            let least = offered.iter().copied().min_by(f64::total_cmp)?;
+            let most = offered.iter().copied().max_by(f64::total_cmp)?;
+            Some(relative_difference(least, most))
         })
         .collect()
 }
@@ -121,7 +133,7 @@ fn of_arm(plan: &Plan, case: &CaseRows<'_>, live: &Live, arm: usize) -> Load {
     let interleaved = plan.campaign.design.arrangement == Arrangement::Interleaved;
     Load {
         case: case.case.name.clone(),
-        arm: plan.campaign.arms[arm].name.clone(),
+        arm: plan.campaign.arms[case.arms[arm]].name.clone(),
         repeats: u32::try_from(rows.len()).unwrap_or(u32::MAX),
         intended_pps: live.traffic.rate_pps,
         offered_pps: offered(&rows),
@@ -333,11 +345,7 @@ mod tests {
         let mut row = samples::outside(samples::row(0), processed, lost);
         row.generator = Some(samples::generator(vec![samples::tally()]));
         let ours = samples::row(0);
-        let case = CaseRows {
-            case: &plan.campaign.cases[0],
-            pairs: vec![[&row, &ours]; 6],
-            all: Vec::new(),
-        };
+        let case = CaseRows::of_pairs(&plan.campaign.cases[0], vec![[&row, &ours]; 6]);
         let load = of_case(&plan, &case).remove(0);
         (load, unequal_work(&case), tail_unknown(&case))
     }

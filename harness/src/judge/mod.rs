@@ -3,6 +3,7 @@
 //! The rule was sealed with the plan; nothing here can be set after the data are in. Only pairs
 //! whose members both ran and passed every guard are in an estimate.
 
+mod arms;
 mod class;
 mod course;
 pub mod estimate;
@@ -16,6 +17,7 @@ mod passes;
 #[cfg(test)]
 mod properties;
 mod rate;
+mod rows;
 mod treatment;
 mod validity;
 mod words;
@@ -26,9 +28,11 @@ pub use gates::exit_code;
 use wiretrial_contract::analysis::{
     ANALYSIS_SCHEMA, Analysis, Answer, ArmIdentity, Conditions, Verdict,
 };
-use wiretrial_contract::plan::{Case, Plan};
+use wiretrial_contract::plan::{Kind, Plan};
 use wiretrial_contract::record::{Phase, TrialRecord};
 use wiretrial_reports::answer;
+
+use rows::CaseRows;
 
 use crate::trial::next::{Next, next};
 use crate::trial::pairs::{by_pair, counts};
@@ -44,26 +48,6 @@ pub struct Identity {
     pub host_class: String,
     /// Words for the host.
     pub host: String,
-}
-
-/// The rows of one case: the pairs that count, and all of them.
-struct CaseRows<'a> {
-    case: &'a Case,
-    /// Pairs in the estimate, baseline and candidate, in the order in which they ran.
-    pairs: Vec<[&'a TrialRecord; 2]>,
-    /// Every row.
-    all: Vec<&'a TrialRecord>,
-}
-
-impl CaseRows<'_> {
-    fn counted(&self) -> impl Iterator<Item = &TrialRecord> {
-        self.pairs.iter().flatten().copied()
-    }
-
-    /// Counted rows of one arm.
-    fn of_arm(&self, arm: usize) -> impl Iterator<Item = &TrialRecord> {
-        self.pairs.iter().map(move |pair| pair[arm])
-    }
 }
 
 /// Judges the rows of a sealed plan. Rows of a pilot say nothing.
@@ -82,7 +66,7 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
         .campaign
         .cases
         .iter()
-        .map(|case| rows_of(plan, case, rows))
+        .map(|case| CaseRows::of(plan, case, rows))
         .collect();
     // It ends the campaign: the other cases are incomplete.
     let exhausted = match next(plan, rows) {
@@ -92,7 +76,8 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
     let exhausted = exhausted.map(|case| case.name.as_str());
     let mut comparisons: Vec<_> = cases
         .iter()
-        .flat_map(|case| paired::comparisons(plan, case, exhausted))
+        .flat_map(|case| case.compared())
+        .flat_map(|two| paired::comparisons(plan, &two, exhausted))
         .collect();
     family::adjust(&mut comparisons);
     let design = &plan.campaign.design;
@@ -109,15 +94,23 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
     let mut analysis = Analysis {
         schema: ANALYSIS_SCHEMA.into(),
         campaign: plan.campaign.name.clone(),
-        kind: "paired".into(),
+        kind: plan.campaign.kind.name().into(),
         question: plan.campaign.question.clone(),
         plan_sha256: identity.plan_sha256.clone(),
         rows_sha256: identity.rows_sha256.clone(),
         answer: Answer::default(),
         verdict: verdict.unwrap_or(Verdict::Incomplete),
-        gates: gates::gates(&plan.campaign, &comparisons),
+        gates: match plan.campaign.kind {
+            Kind::Paired => gates::gates(&plan.campaign, &comparisons),
+            // It has no candidate that could be worse.
+            Kind::Table => Vec::new(),
+        },
         family: family::family(&comparisons, design.margin, design.pairs),
         calibration: design.aa.then(|| family::calibration(&comparisons)),
+        estimates: cases
+            .iter()
+            .flat_map(|case| arms::estimates(plan, case))
+            .collect(),
         comparisons,
         loads,
         passes,
@@ -137,34 +130,19 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
             answer::statement(comparison, margin)
         };
     }
-    analysis.answer = answer::answer(
-        &analysis.comparisons,
-        &analysis.loads,
-        &analysis.passes,
-        margin,
-    );
+    analysis.answer = match plan.campaign.kind {
+        Kind::Paired => answer::answer(
+            &analysis.comparisons,
+            &analysis.loads,
+            &analysis.passes,
+            margin,
+        ),
+        Kind::Table => answer::of_table(&analysis),
+    };
     if let Some(floor) = answer::floor_clause(&analysis.comparisons).filter(|_| design.aa) {
         analysis.answer.text.push_str(&format!("; {floor}"));
     }
     analysis
-}
-
-fn rows_of<'a>(plan: &Plan, case: &'a Case, rows: &'a [TrialRecord]) -> CaseRows<'a> {
-    let all: Vec<&TrialRecord> = rows.iter().filter(|row| row.case == case.name).collect();
-    let pairs = by_pair(all.iter().copied())
-        .into_values()
-        .filter(|rows| counts(rows))
-        .filter_map(|rows| by_arm(plan, &rows))
-        .collect();
-    CaseRows { case, pairs, all }
-}
-
-/// Both rows of a pair, the baseline's first; `None` where one is missing.
-fn by_arm<'a>(plan: &Plan, rows: &[&'a TrialRecord]) -> Option<[&'a TrialRecord; 2]> {
-    let baseline = &plan.campaign.arms[0].name;
-    let mut rows = rows.to_vec();
-    rows.sort_by_key(|row| row.arm != *baseline);
-    rows.try_into().ok()
 }
 
 fn conditions(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Conditions {
@@ -192,14 +170,14 @@ fn conditions(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Conditi
         sender_cpus: plan.placement.senders.clone(),
         receiver_cpu: plan.placement.receiver,
         workload: campaign.workload(),
-        arms: arms(plan),
+        arms: identities(plan),
         fail_on: campaign.design.fail_on,
         require_conclusion: campaign.design.require_conclusion,
     }
 }
 
 /// What is measured in each arm, in the order of the arms.
-fn arms(plan: &Plan) -> Vec<ArmIdentity> {
+fn identities(plan: &Plan) -> Vec<ArmIdentity> {
     let arms = plan.campaign.arms.iter();
     arms.filter_map(|arm| {
         let identity = plan.identities.get(&arm.name)?;

@@ -2,15 +2,18 @@
 
 use wiretrial_contract::analysis::{Comparison, KnownFloor};
 use wiretrial_contract::metric::Metric;
-use wiretrial_contract::plan::Plan;
+use wiretrial_contract::plan::{Kind, Plan};
 use wiretrial_contract::record::{Flag, GuardName, LedgerState, Outcome, TrialRecord};
 use wiretrial_stats::proportion;
 use wiretrial_stats::random::{Purpose, stream_seed};
 use wiretrial_stats::verdict::{Guards, Reason};
 
 use super::estimate::{self, Asked, Values};
-use super::{CaseRows, by_arm, loads, metrics, work};
+use super::{CaseRows, loads, metrics, work};
 use crate::trial::pairs::{by_pair, counts, interrupted};
+
+/// Guards that say nothing of the member in whose row they stand.
+const NOBODYS: [GuardName; 2] = [GuardName::Interrupted, GuardName::PairOffered];
 
 /// One comparison per metric of a case, the primary first.
 pub(super) fn comparisons(
@@ -27,6 +30,10 @@ pub(super) fn comparisons(
         let (values, _) = values(plan, case, metric);
         estimate::information(&values, bootstrap)
     });
+    let arm = match plan.campaign.kind {
+        Kind::Paired => None,
+        Kind::Table => Some(plan.campaign.arms[case.arms[1]].name.clone()),
+    };
     std::iter::once(deciding(
         plan,
         case,
@@ -35,6 +42,10 @@ pub(super) fn comparisons(
         seed(Purpose::Permutation),
     ))
     .chain(rest)
+    .map(|comparison| Comparison {
+        arm: arm.clone(),
+        ..comparison
+    })
     .collect()
 }
 
@@ -75,28 +86,30 @@ fn values(plan: &Plan, case: &CaseRows<'_>, metric: Metric) -> (Values, bool) {
     let pairs: Option<Vec<[f64; 2]>> = case
         .pairs
         .iter()
-        .map(|pair| of_pair(case, metric, *pair))
+        .map(|pair| of_pair(case, metric, pair))
         .collect();
     let known = pairs.is_some();
-    let first = case.pairs.iter().map(|[baseline, _]| *baseline);
-    let first = first.filter(|_| known);
+    let first: Vec<&TrialRecord> = case.of_arm(0).filter(|_| known).collect();
     let values = Values {
         case: case.case.name.clone(),
         metric,
         unit: metric.unit_in(plan.campaign.workload()).into(),
         direction: metric.direction(),
-        scale: estimate::scale(metric),
+        scale: metric.scale(),
         pairs: pairs.unwrap_or_default(),
-        numbers: first.clone().map(|row| row.pair).collect(),
-        orders: first.map(|row| row.order).collect(),
+        numbers: first.iter().map(|row| row.pair).collect(),
+        orders: first.iter().map(|row| case.first(row)).collect(),
         voided: Vec::new(),
     };
     (values, known)
 }
 
-fn of_pair(case: &CaseRows<'_>, metric: Metric, pair: [&TrialRecord; 2]) -> Option<[f64; 2]> {
-    let [baseline, candidate] = pair.map(|row| metrics::value(metric, case.case, row));
-    Some([baseline?, candidate?])
+fn of_pair(case: &CaseRows<'_>, metric: Metric, pair: &[&TrialRecord]) -> Option<[f64; 2]> {
+    let [baseline, candidate] = pair else {
+        return None;
+    };
+    let value = |row| metrics::value(metric, case.case, row);
+    Some([value(baseline)?, value(candidate)?])
 }
 
 /// The values of the pairs that were voided though both members ran to their end.
@@ -107,7 +120,7 @@ fn voided(plan: &Plan, case: &CaseRows<'_>, metric: Metric) -> Vec<[f64; 2]> {
         !counts(rows) && !interrupted(rows) && !rows.iter().any(failed)
     });
     measured
-        .filter_map(|rows| of_pair(case, metric, by_arm(plan, rows)?))
+        .filter_map(|rows| of_pair(case, metric, &case.by_arm(plan, rows)?))
         .collect()
 }
 
@@ -144,7 +157,7 @@ fn guards(plan: &Plan, case: &CaseRows<'_>, exhausted: Option<&str>) -> Guards {
     Guards {
         incomplete: (short && !here).then_some(early),
         invalid,
-        asymmetric: asymmetric(case).then_some(Reason::VoidsOnOneArm),
+        asymmetric: asymmetric(plan, case).then_some(Reason::VoidsOnOneArm),
         not_comparable: not_comparable(plan, case),
         unstable: None,
         capped: work::unproven(case),
@@ -168,15 +181,16 @@ fn not_comparable(plan: &Plan, case: &CaseRows<'_>) -> Option<Reason> {
 }
 
 /// Whether void trials gather on one arm. A trial counts as void here when it failed itself or one
-/// of its own guards did not pass; what a signal or the other member did is nobody's.
-fn asymmetric(case: &CaseRows<'_>) -> bool {
-    let voids = |arm: &str| {
-        let rows = case.all.iter().filter(|row| row.arm == arm);
+/// of its own guards did not pass; what a signal, the other member or both together did is nobody's.
+fn asymmetric(plan: &Plan, case: &CaseRows<'_>) -> bool {
+    let voids = |place: usize| {
+        let arm = &plan.campaign.arms[case.arms[place]].name;
+        let rows = case.all.iter().filter(|row| row.arm == *arm);
         rows.fold((0, 0), |(voids, all), row| {
             (voids + u64::from(own_void(row)), all + 1)
         })
     };
-    proportion::voids_on_one_arm(voids("baseline"), voids("candidate"))
+    proportion::voids_on_one_arm(voids(0), voids(1))
 }
 
 fn own_void(row: &TrialRecord) -> bool {
@@ -186,6 +200,6 @@ fn own_void(row: &TrialRecord) -> bool {
         Outcome::Voided => row
             .guards
             .iter()
-            .any(|guard| !guard.passed && guard.name != GuardName::Interrupted),
+            .any(|guard| !guard.passed && !NOBODYS.contains(&guard.name)),
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn of_case(plan: &Plan, case: &CaseRows<'_>) -> Vec<PassSummary> {
         .into_iter()
         .enumerate()
         .map(|(arm, work)| {
-            let name = &plan.campaign.arms[arm].name;
+            let name = &plan.campaign.arms[case.arms[arm]].name;
             summary(&case.case.name, name, &reports(case, arm), work)
         })
         .collect()

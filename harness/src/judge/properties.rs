@@ -25,12 +25,12 @@ pub(super) fn plan(pairs: u32) -> Plan {
 }
 
 /// Both rows of a pair whose arms took these times a pass, ns.
-fn rows(pair: u64, order: LaunchOrder, elapsed_ns: [u64; 2]) -> [TrialRecord; 2] {
+fn rows(pair: u64, order: &LaunchOrder, elapsed_ns: [u64; 2]) -> [TrialRecord; 2] {
     [("baseline", elapsed_ns[0]), ("candidate", elapsed_ns[1])].map(|(arm, elapsed)| {
         let short = samples::pass(PassInput::Short, 1_000_000, 1_000_000);
         let whole = samples::pass(PassInput::Whole, elapsed, elapsed);
         TrialRecord {
-            order,
+            order: order.clone(),
             ..samples::passes_row(pair, arm, vec![short, whole.clone(), whole])
         }
     })
@@ -40,7 +40,7 @@ fn rows(pair: u64, order: LaunchOrder, elapsed_ns: [u64; 2]) -> [TrialRecord; 2]
 fn all_rows(plan: &Plan, times: &[[u64; 2]]) -> Vec<TrialRecord> {
     let pairs = plan.pairs.iter().zip(times);
     pairs
-        .flat_map(|(planned, times)| rows(planned.pair, planned.order, *times))
+        .flat_map(|(planned, times)| rows(planned.pair, &planned.order, *times))
         .collect()
 }
 
@@ -268,12 +268,12 @@ fn voided_pairs_are_seen_beside_and_nowhere_else() {
     let noise = |pair: u64| 300_000_000 + pair * 310_000 % 1_700_000;
     let times: Vec<[u64; 2]> = (0..6).map(|pair| [noise(pair), noise(pair + 3)]).collect();
     let mut all = all_rows(&plan, &times);
-    let order = plan.pairs[2].order;
+    let order = plan.pairs[2].order.clone();
     for row in &mut all[4..6] {
         row.pair = 6;
         row.replaces = Some(2);
     }
-    let mut voided = rows(2, order, [300_000_000, 900_000_000]);
+    let mut voided = rows(2, &order, [300_000_000, 900_000_000]);
     void(&mut voided);
     let mut with: Vec<TrialRecord> = all[..4].to_vec();
     with.extend(voided);
@@ -344,11 +344,11 @@ proptest! {
         let times = times(&draws, noise, shift);
         let all = all_rows(&plan, &times);
         let mut turned = plan.clone();
-        let other = |order| match order {
+        let other = |order: &LaunchOrder| match order {
             LaunchOrder::BaselineFirst => LaunchOrder::CandidateFirst,
-            LaunchOrder::CandidateFirst => LaunchOrder::BaselineFirst,
+            _ => LaunchOrder::BaselineFirst,
         };
-        turned.pairs.iter_mut().for_each(|planned| planned.order = other(planned.order));
+        turned.pairs.iter_mut().for_each(|planned| planned.order = other(&planned.order));
         let swapped: Vec<[u64; 2]> = times.iter().map(|[a, b]| [*b, *a]).collect();
         let swapped = all_rows(&turned, &swapped);
         let (one, two) = (analysis(&plan, &all), analysis(&turned, &swapped));
@@ -392,7 +392,7 @@ proptest! {
         let all = all_rows(&plan, &times(&draws, 20, 1_000));
         let before = analysis(&plan, &all);
         let mut more = all;
-        for mut row in rows(pair, LaunchOrder::BaselineFirst, [elapsed, 1]) {
+        for mut row in rows(pair, &LaunchOrder::BaselineFirst, [elapsed, 1]) {
             row.phase = Phase::Pilot;
             more.insert(0, row);
         }

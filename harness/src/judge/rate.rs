@@ -1,7 +1,7 @@
 //! Metrics of which more is better as they are shown: compared as a cost, and turned back.
 
-use wiretrial_contract::analysis::{Comparison, Interval, Scale, Variant, round12};
-use wiretrial_contract::metric::Direction;
+use wiretrial_contract::analysis::{Comparison, Interval, Variant, round12};
+use wiretrial_contract::metric::{Direction, Scale};
 
 /// Turns a comparison of costs into one of the metric itself, where more of it is better. A rate was
 /// compared as its inverse, a number as its negative: means, effect and intervals are turned back, with

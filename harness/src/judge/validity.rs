@@ -120,7 +120,7 @@ fn members(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<Check> {
         left: format!("{:.3} % (largest {:.3} %)", middle * 100.0, largest * 100.0),
         right: format!("at most {:.1} %", plan.rule.pair_offered * 100.0),
         holds: !cases.iter().any(|case| loads::coupled_limit(plan, case)),
-        trials: apart.len() as u64 * 2,
+        trials: cases.iter().map(CaseRows::trials).sum(),
     })
 }
 
@@ -142,11 +142,17 @@ fn delivered(cases: &[CaseRows<'_>]) -> Check {
         }
     };
     Check {
-        name: "delivered: baseline, candidate, equal to 0.1 %".into(),
+        name: match cases.first().map_or(2, |case| case.arms.len()) {
+            2 => "delivered: baseline, candidate, equal to 0.1 %".into(),
+            _ => "delivered: reference, the others, equal to 0.1 %".into(),
+        },
         left: delivered(0),
-        right: delivered(1),
+        right: (1..cases.first().map_or(2, |case| case.arms.len()))
+            .map(delivered)
+            .collect::<Vec<_>>()
+            .join(", "),
         holds: !live().any(loads::unequal_work),
-        trials: live().map(|case| case.pairs.len() as u64 * 2).sum(),
+        trials: live().map(CaseRows::trials).sum(),
     }
 }
 
@@ -155,7 +161,7 @@ fn work_done(plan: &Plan, cases: &[CaseRows<'_>]) -> Check {
     let told = || cases.iter().filter(|case| work::is_told(case.case));
     let wrong = told().find_map(|case| {
         let (arm, wrong) = work::wrong(case).into_iter().next()?;
-        let arm = &plan.campaign.arms[arm].name;
+        let arm = &plan.campaign.arms[case.arms[arm]].name;
         Some((
             format!("{} {arm}: {}", case.case.name, wrong.saw),
             wrong.wanted,
@@ -175,7 +181,7 @@ fn work_done(plan: &Plan, cases: &[CaseRows<'_>]) -> Check {
         left,
         right,
         holds,
-        trials: told().map(|case| case.pairs.len() as u64 * 2).sum(),
+        trials: told().map(|case| case.trials()).sum(),
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn wrong(case: &CaseRows<'_>) -> Vec<(usize, Wrong)> {
             .enumerate()
             .filter_map(|(arm, work)| Some((arm, work.wrong?)))
             .collect(),
-        Work::Live(_) => (0..2)
+        Work::Live(_) => (0..case.arms.len())
             .filter_map(|arm| Some((arm, case.of_arm(arm).find_map(more_than_was_sent)?)))
             .collect(),
     }
@@ -77,36 +77,37 @@ pub(super) fn silent(case: &CaseRows<'_>) -> bool {
     }
 }
 
-/// What each arm's passes did, held against the input and the other arm. Where the arms disagree and
-/// no input tells who is right, the candidate is wrong: the baseline is the reference.
-pub(super) fn of_passes(passes: &Passes, case: &CaseRows<'_>) -> [ArmWork; 2] {
-    let all = [0, 1].map(|arm| reports(case, arm));
-    let said = all.each_ref().map(|reports| Said::of(reports));
-    let [baseline, candidate] = &said;
-    [
-        arm(passes, &said, 0).or_else(|| baseline.by_itself(passes)),
-        arm(passes, &said, 1)
-            .or_else(|| candidate.by_itself(passes))
-            .or_else(|| candidate.against(baseline)),
-    ]
-    .into_iter()
-    .zip(&said)
-    .map(|(wrong, said)| said.work(wrong))
-    .collect::<Vec<_>>()
-    .try_into()
-    .expect("two arms")
+/// What each arm's passes did, in the order of the case's arms, held against the input and the first
+/// arm. Where they disagree and no input tells who is right, the other is wrong: the first is the
+/// reference.
+pub(super) fn of_passes(passes: &Passes, case: &CaseRows<'_>) -> Vec<ArmWork> {
+    let said: Vec<Said> = (0..case.arms.len())
+        .map(|place| Said::of(&reports(case, place)))
+        .collect();
+    let at = |place: usize| {
+        let (own, reference) = (&said[place], &said[0]);
+        let wrong = untold(passes, case, &said, place)
+            .or_else(|| own.by_itself(passes))
+            .or_else(|| own.against(reference));
+        own.work(wrong)
+    };
+    (0..said.len()).map(at).collect()
 }
 
 /// Units that are missing: the arm's program was to tell them, or the other arm's, which is told of
 /// in the same way, does.
-fn arm(passes: &Passes, said: &[Said; 2], arm: usize) -> Option<Wrong> {
-    let (one, other) = (&said[arm], &said[1 - arm]);
+fn untold(passes: &Passes, case: &CaseRows<'_>, said: &[Said], place: usize) -> Option<Wrong> {
+    let beside = if place == 0 { 1 } else { 0 };
+    let (one, other) = (&said[place], said.get(beside)?);
     if one.passes == 0 || one.units != Uniform::Never {
         return None;
     }
-    let declared = |arm: usize| passes.programs.get(arm).is_some_and(tells_units);
-    let alike = declared(arm) == declared(1 - arm) || passes.input.is_none();
-    let missing = declared(arm) || (alike && other.units != Uniform::Never);
+    let declared = |place: usize| {
+        let program = passes.programs.get(case.arms[place]);
+        program.is_some_and(tells_units)
+    };
+    let alike = declared(place) == declared(beside) || passes.input.is_none();
+    let missing = declared(place) || (alike && other.units != Uniform::Never);
     missing.then(|| Wrong {
         saw: "no units of work".into(),
         wanted: match (&passes.input, &other.units) {
@@ -366,11 +367,7 @@ mod tests {
         let judged = |processed| {
             let mut row = samples::outside(samples::row(0), Some(processed), Some((0, 0)));
             row.generator = Some(samples::generator(vec![samples::tally()]));
-            let case = CaseRows {
-                case: &plan.campaign.cases[0],
-                pairs: vec![[&row, &row]; 6],
-                all: Vec::new(),
-            };
+            let case = CaseRows::of_pairs(&plan.campaign.cases[0], vec![[&row, &row]; 6]);
             wrong(&case)
                 .into_iter()
                 .map(|(_, wrong)| wrong.saw)

@@ -8,7 +8,6 @@
 pub mod bootstrap;
 pub mod distribution;
 pub mod drift;
-pub mod family;
 pub mod interval;
 pub mod loss;
 pub mod mean;

@@ -2,7 +2,7 @@
 //! marks and secondary numbers; none makes a verdict.
 
 use crate::proportion::binomial_upper_tail;
-use crate::sum::{length, median, real};
+use crate::sum::{self, length, real};
 
 /// Modified z scores beyond this mark an outlying pair (Iglewicz and Hoaglin, 1993).
 pub const OUTLYING: f64 = 3.5;
@@ -20,13 +20,21 @@ pub fn outlying(effects: &[f64]) -> Vec<usize> {
     if !effects.iter().all(|effect| effect.is_finite()) {
         return Vec::new();
     }
-    let centre = median(effects);
+    let centre = sum::median(effects);
     let away: Vec<f64> = effects.iter().map(|x| (x - centre).abs()).collect();
-    let mad = median(&away);
+    let mad = sum::median(&away);
     let far = |(index, away): (usize, &f64)| {
         (mad > 0.0 && NORMAL_MAD * away > OUTLYING * mad).then_some(index)
     };
     away.iter().enumerate().filter_map(far).collect()
+}
+
+/// The middle value, or the mean of the two in the middle; `None` without a value, or where one is not
+/// finite.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let finite = values.iter().all(|value| value.is_finite());
+    (finite && !values.is_empty()).then(|| sum::median(values))
 }
 
 /// An interval between two order statistics.

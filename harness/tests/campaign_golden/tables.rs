@@ -22,12 +22,10 @@ fn the_arms_are_those_of_the_file_in_its_order() {
     assert_eq!(campaign.kind, Kind::Table);
     let names: Vec<&str> = campaign.arms.iter().map(|arm| arm.name.as_str()).collect();
     assert_eq!(names, ["immediate", "buffered", "small"]);
-    assert_eq!(campaign.reference(), Some(0));
+    assert_eq!(campaign.reference(), 0);
     assert_eq!(campaign.cases[0].arms(), 3);
     let last = TABLE.replace("[arm.imm", "design.reference = \"small\"\n[arm.imm");
-    assert_eq!(read(&last).reference(), Some(2));
-    let none = TABLE.replace("[arm.imm", "design.reference = \"none\"\n[arm.imm");
-    assert_eq!(read(&none).reference(), None);
+    assert_eq!(read(&last).reference(), 2);
 }
 
 #[test]
@@ -75,7 +73,7 @@ fn what_a_table_does_not_have_is_refused() {
     };
     assert_eq!(
         with("design.reference = \"smal\""),
-        "design.reference is smal; it must be one of the arms immediate, buffered, small or none"
+        "design.reference is smal; it must be one of the arms immediate, buffered, small"
     );
     assert_eq!(
         with("topology.port = 65533"),

@@ -1,7 +1,7 @@
 //! What a comparison may claim: its verdict, checked against its own interval and the margin.
 
-use wiretrial_contract::analysis::{Comparison, Scale, Verdict};
-use wiretrial_contract::metric::Direction;
+use wiretrial_contract::analysis::{Comparison, Verdict};
+use wiretrial_contract::metric::{Direction, Scale};
 
 use super::measure::margin_text;
 

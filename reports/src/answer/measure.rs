@@ -1,7 +1,8 @@
 //! Effects, margins and intervals as text: a ratio as a change in percent, a difference as a number in
 //! its unit.
 
-use wiretrial_contract::analysis::{Comparison, Interval, Scale};
+use wiretrial_contract::analysis::{Comparison, Interval};
+use wiretrial_contract::metric::Scale;
 
 use crate::number;
 

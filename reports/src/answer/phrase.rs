@@ -1,7 +1,7 @@
 //! Claims in words, for one case or for all of them.
 
-use wiretrial_contract::analysis::{Comparison, Scale};
-use wiretrial_contract::metric::Metric;
+use wiretrial_contract::analysis::Comparison;
+use wiretrial_contract::metric::{Metric, Scale};
 use wiretrial_contract::record::Flag;
 
 use super::claim::{Claim, claim};

@@ -69,6 +69,9 @@ pub(super) fn effect(
     colour: Colour,
 ) -> Vec<String> {
     let primary = analysis.conditions.primary;
+    if !analysis.estimates.is_empty() {
+        return arms(analysis, 2 * cases, flags, colour);
+    }
     let mut table = table::effect(analysis, primary).only(&[
         "case",
         "baseline",
@@ -98,11 +101,37 @@ pub(super) fn effect(
     if split && let Some(text) = parts(analysis, &comparisons, &shown) {
         lines.extend(wrap("          ", &text));
     }
-    let label = "flagged   ";
-    if flags && let Some(text) = flags::line(analysis, WIDTH - label.len()) {
-        lines.push(format!("{label}{text}"));
-    }
+    lines.extend(flagged(analysis).filter(|_| flags));
     lines
+}
+
+/// The first `most` arms of a table, and what is flagged.
+fn arms(analysis: &Analysis, most: usize, flags: bool, colour: Colour) -> Vec<String> {
+    let mut table = table::arms(analysis, analysis.conditions.primary).only(&[
+        "case",
+        "arm",
+        "median",
+        "median95",
+        "change",
+        "difference",
+        "decision95",
+        "verdict",
+    ]);
+    let more = table.rows.len().saturating_sub(most);
+    table.rows.truncate(most);
+    let rows = grid(&table, Colour::Never);
+    let width = rows.iter().map(|row| length(row)).max().unwrap_or(0);
+    let mut lines = vec![ends(&table.title, &table.note, width.min(WIDTH))];
+    lines.extend(grid(&table, colour));
+    lines.extend((more > 0).then(|| format!("{more} more: report.md")));
+    lines.extend(flagged(analysis).filter(|_| flags));
+    lines
+}
+
+fn flagged(analysis: &Analysis) -> Option<String> {
+    let label = "flagged   ";
+    let text = flags::line(analysis, WIDTH - label.len())?;
+    Some(format!("{label}{text}"))
 }
 
 /// Sent, seen and lost.

@@ -1,6 +1,7 @@
 //! Every cost of every case in one table, each with what it leaves out.
 
-use wiretrial_contract::analysis::{Analysis, Comparison, Scale};
+use wiretrial_contract::analysis::{Analysis, Comparison};
+use wiretrial_contract::metric::Scale;
 use wiretrial_contract::plan::Workload;
 
 use super::{Cell, Column, Table, effect_cell, interval_cell};
@@ -51,7 +52,7 @@ fn row(comparison: &Comparison, workload: Workload, differences: bool) -> Vec<Ce
         })
     };
     let mut cells = vec![
-        Cell::Text(comparison.case.clone()),
+        Cell::Text(comparison.label()),
         Cell::Text(comparison.metric.name().into()),
         Cell::Text(comparison.unit.clone()),
         mean(comparison.mean_baseline),

@@ -1,7 +1,7 @@
 //! Paired effect: one row a case, candidate against baseline, for one metric.
 
-use wiretrial_contract::analysis::{Analysis, Comparison, Interval, Scale, Verdict};
-use wiretrial_contract::metric::{Direction, Metric};
+use wiretrial_contract::analysis::{Analysis, Comparison, Interval, Verdict};
+use wiretrial_contract::metric::{Direction, Metric, Scale};
 
 use super::{Cell, Column, Table, Tone};
 use crate::answer::{change_decimals, mean_decimals, words};
@@ -84,7 +84,7 @@ fn row(comparison: &Comparison, margin: Option<f64>) -> Vec<Cell> {
         }
     }
     vec![
-        Cell::Text(comparison.case.clone()),
+        Cell::Text(comparison.label()),
         mean(comparison.mean_baseline),
         mean(comparison.mean_candidate),
         effect_cell(comparison, comparison.estimate()),
@@ -131,7 +131,7 @@ pub(crate) fn interval_cell(comparison: &Comparison, interval: &Interval) -> Cel
     }
 }
 
-fn verdict(comparison: &Comparison, margin: Option<f64>) -> Cell {
+pub(super) fn verdict(comparison: &Comparison, margin: Option<f64>) -> Cell {
     if !comparison.primary {
         return Cell::Text("for information".into());
     }

@@ -45,7 +45,7 @@ pub fn simultaneous(analysis: &Analysis) -> Option<Table> {
         .filter_map(|one: &Comparison| Some((one, one.simultaneous?)))
         .map(|(one, all)| {
             vec![
-                Cell::Text(one.case.clone()),
+                Cell::Text(one.label()),
                 effect_cell(one, one.estimate()),
                 interval_cell(one, &one.decision),
                 interval_cell(one, &all),

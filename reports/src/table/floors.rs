@@ -52,7 +52,7 @@ fn row(one: &Comparison, aa: bool) -> Vec<Cell> {
     let count =
         |number: Option<u32>| number.map_or(Cell::Absent, |number| Cell::Count(number.into()));
     vec![
-        Cell::Text(one.case.clone()),
+        Cell::Text(one.label()),
         size(here),
         size(one.sd_log.filter(|_| aa)),
         size(floor.map(|floor| floor.half_width)),

@@ -1,6 +1,7 @@
 //! What order and time did to the primary metric, and the same pairs seen in other ways.
 
-use wiretrial_contract::analysis::{Analysis, Comparison, Diagnostics, Scale, Variant};
+use wiretrial_contract::analysis::{Analysis, Comparison, Diagnostics, Variant};
+use wiretrial_contract::metric::Scale;
 
 use super::effect::csv_unit;
 use super::{Cell, Column, Table, effect_cell, interval_cell};
@@ -110,7 +111,7 @@ pub fn with_voided(analysis: &Analysis) -> Option<Table> {
         .filter_map(|one| Some((one, one.with_voided?)))
         .map(|(one, all)| {
             vec![
-                Cell::Text(one.case.clone()),
+                Cell::Text(one.label()),
                 Cell::Count(one.pairs.into()),
                 effect_cell(one, one.estimate()),
                 interval_cell(one, &one.decision),
@@ -161,7 +162,7 @@ fn table(
         .filter(|one| one.primary)
         .filter_map(|one| Some((one, one.diagnostics.as_ref()?)))
         .map(|(one, found)| {
-            let case = Cell::Text(one.case.clone());
+            let case = Cell::Text(one.label());
             std::iter::once(case).chain(cells(one, found)).collect()
         })
         .collect();

@@ -127,6 +127,7 @@ pub(crate) fn analysis(comparisons: Vec<Comparison>, loads: Vec<Load>) -> Analys
             reason: "no case shown worse by more than 3 %".into(),
             cases: Vec::new(),
         }],
+        estimates: Vec::new(),
         comparisons,
         family: None,
         calibration: None,

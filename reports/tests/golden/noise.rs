@@ -3,9 +3,9 @@
 
 use wiretrial_contract::analysis::{
     Analysis, Calibration, Comparison, Diagnostics, Family, Fraction, Interval, KnownFloor,
-    LevelShift, Scale, Variant, Verdict,
+    LevelShift, Variant, Verdict,
 };
-use wiretrial_contract::metric::Metric;
+use wiretrial_contract::metric::{Metric, Scale};
 use wiretrial_contract::record::Flag;
 use wiretrial_reports::answer::{floor_clause, statement, statement_of_equal_arms};
 use wiretrial_reports::screen::{Colour, screen};

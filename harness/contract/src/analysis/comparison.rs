@@ -3,20 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Verdict;
-use crate::metric::{Direction, Metric};
+use crate::metric::{Direction, Metric, Scale};
 use crate::record::Flag;
-
-/// How a metric is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scale {
-    /// Mean of the candidate over mean of the baseline; 1 is no difference.
-    #[default]
-    Ratio,
-    /// Mean of candidate less baseline, in the unit of the metric; 0 is no difference. For metrics
-    /// that can be 0.
-    Difference,
-}
 
 impl Scale {
     /// The value that stands for no difference.
@@ -66,6 +54,9 @@ impl Interval {
 pub struct Comparison {
     /// The case.
     pub case: String,
+    /// The arm of a table that is compared with its reference; a paired campaign has but one candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
     /// The metric.
     pub metric: Metric,
     /// Its unit for people.
@@ -163,12 +154,22 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// What is compared, in words: the case, in a table with the arm.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match &self.arm {
+            Some(arm) => format!("{} {arm}", self.case),
+            None => self.case.clone(),
+        }
+    }
+
     /// A comparison of which nothing is known yet, for information only, with the metric's own unit
     /// and direction.
     #[must_use]
     pub fn empty(case: &str, metric: Metric) -> Self {
         Self {
             case: case.into(),
+            arm: None,
             metric,
             unit: metric.unit().into(),
             direction: metric.direction(),

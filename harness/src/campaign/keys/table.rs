@@ -3,14 +3,13 @@
 mod program;
 
 use wiretrial_contract::metric::Metric;
-use wiretrial_contract::plan::{FailOn, Kind};
+use wiretrial_contract::plan::FailOn;
 use wiretrial_contract::units::{Bytes, Family, Nanos};
 
 use program::PROGRAM;
 
 use super::super::margin;
-use super::{Default, Form, Key, Level, NOT_HERE, Range, SCHEMA};
-use crate::judge::estimate::scale;
+use super::{At, Default, Form, Key, Level, NOT_HERE, Range, SCHEMA};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -160,7 +159,7 @@ const SHARED: &[Key] = &[
                   a number in its unit for a primary metric that is compared as a difference",
         show: |at| {
             let design = &at.campaign.design;
-            margin::text(design.margin, scale(design.primary))
+            margin::text(design.margin, design.primary.scale())
         },
     },
     Key {
@@ -198,8 +197,7 @@ const SHARED: &[Key] = &[
         range: Range::Any,
         default: Default::Derived("the first arm of a table"),
         level: Level::Campaign,
-        meaning: "the arm of a table that every other one is compared with, round by round; none \
-                  compares nothing",
+        meaning: "the arm of a table that every other one is compared with, round by round",
         show: reference,
     },
     Key {
@@ -462,10 +460,8 @@ const SHARED: &[Key] = &[
 ];
 
 fn reference(at: &At<'_>) -> String {
-    match (at.campaign.kind, &at.campaign.design.reference) {
-        (Kind::Paired, _) => NOT_HERE.into(),
-        (Kind::Table, reference) => reference.clone().unwrap_or_else(|| "none".into()),
-    }
+    let reference = at.campaign.design.reference.as_ref();
+    reference.map_or_else(|| NOT_HERE.into(), Clone::clone)
 }
 
 /// A ratio as it is written, `3%`.

@@ -1,6 +1,7 @@
 //! Declared gates: conditions on metrics that hold only where an interval shows it.
 
-use wiretrial_contract::analysis::{Comparison, Gate, GateCase, Scale};
+use wiretrial_contract::analysis::{Comparison, Gate, GateCase};
+use wiretrial_contract::metric::Scale;
 use wiretrial_contract::plan::{Condition, GateSpec, Need, Test};
 use wiretrial_reports::number;
 use wiretrial_stats::mean;
