@@ -1,0 +1,70 @@
+//! Hosts that change while a campaign runs: what the drawn order is for.
+
+use crate::noise::Noise;
+use crate::{Arms, assert_between, excludes, share};
+use wiretrial_stats::drift::{PositionEffect, randomization};
+use wiretrial_stats::interval::{Scale, pair_effects};
+use wiretrial_stats::order::{First, balanced};
+use wiretrial_stats::random::Stream;
+
+const CAMPAIGNS: u32 = 2_000;
+
+/// 12 pairs under autocorrelated load, drift and a cost of the second place, in a drawn order.
+fn disturbed(noise: &mut Noise, schedule: &mut Stream) -> (Arms, Vec<First>) {
+    let order = balanced(12, schedule).unwrap();
+    let mut load = 0.02 * noise.normal();
+    let mut slot = 0.0;
+    let mut cost = |place: f64| {
+        load = 0.9 * load + 0.02 * (1.0f64 - 0.81).sqrt() * noise.normal();
+        slot += 1.0;
+        1.0 + load + 0.05 * slot / 24.0 + 0.01 * place + 0.01 * noise.normal()
+    };
+    let values = order
+        .iter()
+        .map(|first| {
+            let (early, late) = (cost(0.0), cost(1.0));
+            if *first == First::Baseline {
+                (early, late)
+            } else {
+                (late, early)
+            }
+        })
+        .unzip();
+    (values, order)
+}
+
+#[test]
+fn drawn_order_withstands_drift_load_and_position() {
+    let mut noise = Noise(Stream::new(5));
+    let mut schedule = Stream::new(6);
+    let draw = || disturbed(&mut noise, &mut schedule).0;
+    assert_between(share(12, CAMPAIGNS, draw, excludes(1.0)), 0.0, 0.065);
+
+    let (mut randomized, mut adjusted) = (0u32, 0u32);
+    for _ in 0..CAMPAIGNS {
+        let ((a, b), order) = disturbed(&mut noise, &mut schedule);
+        let effects = pair_effects(Scale::Ratio, &a, &b).unwrap();
+        randomized += u32::from(randomization(&effects, &order).unwrap().value() <= 0.05);
+        let limits = PositionEffect::of(&effects, &order)
+            .unwrap()
+            .limits(Scale::Ratio);
+        adjusted += u32::from(excludes(1.0)(&limits));
+    }
+    assert_between(f64::from(randomized) / f64::from(CAMPAIGNS), 0.03, 0.065);
+    assert_between(f64::from(adjusted) / f64::from(CAMPAIGNS), 0.025, 0.065);
+}
+
+/// The same host measured baseline first in every pair: the cost of the second place passes for an
+/// effect of the candidate.
+#[test]
+fn a_fixed_order_does_not() {
+    let mut noise = Noise(Stream::new(8));
+    let mut place = || {
+        let pair = |_| {
+            let early = 1.0 + 0.01 * noise.normal();
+            (early, 1.01 + 0.01 * noise.normal())
+        };
+        (0..12).map(pair).unzip()
+    };
+    assert!(share(12, CAMPAIGNS, &mut place, excludes(1.0)) > 0.4);
+}
