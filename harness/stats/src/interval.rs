@@ -4,7 +4,8 @@
 //! covers about nine truths in ten instead of nineteen in twenty. Verdicts therefore rest on the
 //! *decision interval*, the hull of two repairs: the same resamples read at expanded tails
 //! (Hesterberg, 2015), and Student's t on the logarithm of the ratio of means with the delta-method
-//! standard error. Below [`MIN_PAIRS`] pairs no interval is given at all.
+//! standard error. Below [`MIN_PAIRS`] pairs no interval is given at all. Other methods
+//! ([`secondary`]) are there to be looked at beside it.
 
 mod bca;
 mod compare;
