@@ -9,6 +9,8 @@
 mod bench;
 mod programs;
 
+use std::time::Duration;
+
 use bench::{Child, Sender, alone};
 use nix::sys::signal::Signal;
 use programs::{Leftovers, outside, probe, program, spec};
@@ -22,7 +24,7 @@ use wiretrial_contract::stamp::Class;
 fn trial(modes: &[&str], counted: u64) -> CountReport {
     let leftovers = Leftovers::now();
     let mut child = Child::start();
-    let report = conduct(&mut child, &outside(probe(modes)), counted);
+    let report = conduct(&mut child, &outside(probe(modes)), counted, Duration::ZERO);
     child.send(&ToChild::Bye);
     assert_eq!(child.exit_code(), Some(0));
     leftovers.assert_none();
@@ -33,6 +35,7 @@ fn conduct(
     child: &mut Child,
     prepare: &wiretrial_contract::control::OutsidePrepare,
     counted: u64,
+    pause: Duration,
 ) -> CountReport {
     child.send(&ToChild::PrepareOutside(prepare.clone()));
     let FromChild::Ready(Ready::Receiver(ready)) = child.receive() else {
@@ -50,6 +53,7 @@ fn conduct(
         sender.send(Class::Counted, 0, sequence);
         sender.send(Class::Counted, 1, sequence);
     }
+    std::thread::sleep(pause);
     child.send(&ToChild::Stop(Stop {
         accepted: vec![counted / 2, counted / 2],
     }));
@@ -99,6 +103,29 @@ fn a_program_is_proven_ready_counted_and_stopped() {
         assert_eq!(report.cpu_clock, CpuClock::Process);
         assert_eq!((report.end.status, report.end.signal), (Some(0), None));
         assert_eq!(report.end.asked, ["SIGINT"]);
+        assert!(report.series.is_empty(), "it was short");
+    });
+}
+
+#[test]
+fn a_long_trial_has_samples_of_the_programs_memory_and_time() {
+    let name = "a_long_trial_has_samples_of_the_programs_memory_and_time";
+    alone(name, || {
+        let mut child = Child::start();
+        let pause = Duration::from_secs(12);
+        let report = conduct(&mut child, &outside(probe(&[])), 200, pause);
+        child.send(&ToChild::Bye);
+        assert_eq!(child.exit_code(), Some(0));
+        assert!(report.series.len() >= 10, "{:?}", report.series);
+        for two in report.series.windows(2) {
+            assert!(two[1].at_ns - two[0].at_ns >= 1_000_000_000);
+            assert!(two[1].process_cpu_ns >= two[0].process_cpu_ns);
+        }
+        for sample in report.series {
+            assert!(sample.rss_bytes.unwrap() > 0 && sample.process_cpu_ns.is_some());
+            let untold = (sample.unique, sample.dropped, sample.residence_ns);
+            assert_eq!(untold, (None, None, None));
+        }
     });
 }
 
@@ -388,7 +415,12 @@ fn counts_come_from_json_files_and_commands_too() {
         .into();
         let leftovers = Leftovers::now();
         let mut child = Child::start();
-        let report = conduct(&mut child, &outside(program(&probe(&[]).path, spec)), 200);
+        let report = conduct(
+            &mut child,
+            &outside(program(&probe(&[]).path, spec)),
+            200,
+            Duration::ZERO,
+        );
         assert_eq!(report.counts.processed, Some(216));
         assert_eq!(report.counts.dropped, Some(4));
         assert_eq!(report.counts.written, Some(1234));
@@ -447,7 +479,7 @@ fn real_programs_are_measured() {
             };
             let leftovers = Leftovers::now();
             let mut child = Child::start();
-            let report = conduct(&mut child, &prepare, 2000);
+            let report = conduct(&mut child, &prepare, 2000, Duration::ZERO);
             eprintln!("{name}: {:?} {:?}", report.counts, report.end);
             let counts = report.counts;
             assert_eq!(counts.dropped, Some(0), "{name}");
@@ -477,7 +509,7 @@ fn a_real_program_that_forks_is_summed() {
         }
         let leftovers = Leftovers::now();
         let mut child = Child::start();
-        let report = conduct(&mut child, &prepare, 2000);
+        let report = conduct(&mut child, &prepare, 2000, Duration::ZERO);
         assert_eq!(report.counts.processed, Some(2016));
         assert_eq!(report.cpu_clock, CpuClock::Cgroup);
         child.send(&ToChild::Bye);
