@@ -13,6 +13,7 @@ pub mod executables;
 pub mod explain;
 pub mod host;
 pub mod judge;
+pub mod pilot;
 pub mod revision;
 pub mod run;
 pub mod session;

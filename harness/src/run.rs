@@ -7,6 +7,7 @@ use wiretrial_contract::record::{GuardName, HostWindow, Outcome, Phase, TrialRec
 
 use crate::evidence::rows::Rows;
 use crate::host::Host;
+use crate::pilot;
 use crate::trial::next::{Next, next};
 use crate::trial::pair;
 use crate::trial::setting::{Job, Setting};
@@ -26,6 +27,8 @@ pub enum End {
     Finished,
     /// A case ran out of replacements.
     Exhausted,
+    /// The budget ended before the plan.
+    Spent,
 }
 
 /// Runs what is left of `plan`, adding to `rows` and `records`. `progress` is told after each pair.
@@ -46,6 +49,7 @@ pub fn run(
         let (planned, replaces, arms) = match next(plan, records) {
             Next::Finished => return Ok(End::Finished),
             Next::Exhausted { .. } => return Ok(End::Exhausted),
+            Next::Spent => return Ok(End::Spent),
             Next::Run {
                 planned,
                 replaces,
@@ -99,25 +103,16 @@ pub fn rehearse(
         let mut reached = Ok(());
         for attempt in 0..REHEARSALS {
             let planned = rehearsal(plan, case, attempt);
-            let mut all = Vec::new();
-            for arms in setting.together(&planned) {
-                let job = Job {
-                    planned: &planned,
-                    phase: Phase::Rehearsal,
-                    replaces: None,
-                    arms: &arms,
-                };
-                let mut pair = pair::run(host, setting, &job, &all);
-                rows.append(&mut pair.rows)?;
-                all.append(&mut pair.rows);
-                if let Some(signal) = pair.stopped {
-                    return Err(signal);
-                }
+            let mut pair = pair::whole(host, setting, &planned, Phase::Rehearsal, None);
+            rows.append(&mut pair.rows)?;
+            if let Some(signal) = pair.stopped {
+                return Err(signal);
             }
-            all.iter().try_for_each(ran)?;
-            all.iter()
+            pair.rows.iter().try_for_each(ran)?;
+            pair.rows
+                .iter()
                 .try_for_each(|row| says_what_it_was_to(plan, row))?;
-            reached = all.iter().try_for_each(|row| offered(plan, row));
+            reached = pair.rows.iter().try_for_each(|row| offered(plan, row));
             if reached.is_ok() {
                 break;
             }
@@ -130,7 +125,7 @@ pub fn rehearse(
 /// The plan of a rehearsal: the same campaign with short trials, and every attempt it may take.
 #[must_use]
 pub fn rehearsal_plan(plan: &Plan) -> Plan {
-    let mut plan = plan.clone();
+    let mut plan = pilot::unsealed(plan);
     for case in &mut plan.campaign.cases {
         match &mut case.work {
             Work::Live(live) => {

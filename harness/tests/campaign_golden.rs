@@ -204,7 +204,7 @@ fn the_demo_resolved() {
 
 #[test]
 fn the_plan_of_the_demo() {
-    insta::assert_snapshot!(text::brief(&demo(&Overrides::default())), @r#"
+    insta::assert_snapshot!(text::brief(&demo(&Overrides::default()), None), @r#"
     cases    2: 20k, 50k
     trials   48 in 24 pairs, 12 a case; both arms alive, 50ms slices
     time     about 1 min 41 s: 1 min 12 s sending, 29 s not
@@ -220,7 +220,7 @@ fn the_full_plan_of_a_quick_demo() {
         ..Overrides::default()
     };
     let seed = 0x5eed_5eed_5eed_5eed;
-    insta::assert_snapshot!(text::full(&demo(&overrides), seed), @r#"
+    insta::assert_snapshot!(text::full(&demo(&overrides), seed, None), @r#"
     cases    2: 20k, 50k
     trials   24 in 12 pairs, 6 a case; both arms alive, 50ms slices; few slices, so exploratory
     time     about 22 s: 7 s sending, 15 s not

@@ -6,15 +6,18 @@ mod fake;
 
 use fake::campaign::{plan, programs, setting};
 use fake::{FakeHost, Fault};
+use wiretrial::campaign::plan as sealing;
+use wiretrial::evidence::replay;
 use wiretrial::evidence::rows::{self, Rows, read_chain};
 use wiretrial::judge;
+use wiretrial::pilot;
 use wiretrial::run::{self, End};
 use wiretrial::trial::pair::{self, PairRun};
 use wiretrial::trial::pairs;
 use wiretrial::trial::setting::Job;
 use wiretrial_contract::analysis::{Analysis, LoadVerdict, Verdict};
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{LaunchOrder, Plan};
+use wiretrial_contract::plan::{Campaign, LaunchOrder, Plan, Seed};
 use wiretrial_contract::record::{LedgerState, Outcome, Phase, Share, Stage, Step, TrialRecord};
 
 const PLAN_SHA256: &str = "00";
@@ -322,4 +325,141 @@ fn a_resumed_campaign_has_the_same_analysis() {
         };
         assert_eq!(judge::analyse(&plan, &records, &identity), analysis);
     }
+}
+
+/// Runs the pilot of a plan: its plan, its rows, and the bytes they are on disk.
+fn piloted(plan: &Plan, faults: &[Fault]) -> (Plan, Vec<TrialRecord>, Vec<u8>) {
+    let own = pilot::plan(plan).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut rows = Rows::create(folder.path(), "01").unwrap();
+    let programs = programs();
+    let mut host = FakeHost::new(faults);
+    let setting = setting(&own, &programs);
+    let records = pilot::run(&mut host, &setting, &own, &mut rows, &mut |_| ()).unwrap();
+    let bytes = std::fs::read(folder.path().join(rows::FILE)).unwrap();
+    (own, records, bytes)
+}
+
+#[test]
+fn a_pilot_is_three_pairs_a_case_that_are_never_in_an_estimate() {
+    let plan = plan(&[]);
+    let (own, pilot_rows, bytes) = piloted(&plan, &[]);
+    assert_eq!(pilot_rows.len(), 12);
+    assert!(pilot_rows.iter().all(|row| row.phase == Phase::Pilot));
+    assert_eq!(replay::check_pilot(&own, &pilot_rows), Ok(()));
+    let short = replay::check_pilot(&own, &pilot_rows[..10]).unwrap_err();
+    assert!(short.message.contains("ends before its pair 5"), "{short}");
+
+    // Its rows do not hang on the campaign's plan, and would not be taken for its rows.
+    assert_eq!(read_chain(&bytes, PLAN_SHA256).unwrap_err().code, 5);
+    let as_rows = replay::check(&plan, &pilot_rows).unwrap_err();
+    assert_eq!(as_rows.code, 5, "{as_rows}");
+
+    // Even among them they would be in no comparison.
+    let (_, mut records, analysis) = campaign(&plan, &[]);
+    records.extend(pilot_rows.into_iter().map(|row| TrialRecord {
+        pair: row.pair + 1_000,
+        ..row
+    }));
+    let identity = judge::Identity {
+        plan_sha256: PLAN_SHA256.into(),
+        rows_sha256: "11".into(),
+        host_class: "7c1e".into(),
+        host: "a host".into(),
+    };
+    let mixed = judge::analyse(&plan, &records, &identity);
+    assert_eq!(mixed.comparisons, analysis.comparisons);
+    assert_eq!(mixed.loads, analysis.loads);
+}
+
+/// The fake host's costs do not vary at all.
+#[test]
+fn what_a_pilot_shows_is_in_the_plan() {
+    let mut plan = plan(&[]);
+    let (own, rows, _) = piloted(&plan, &[]);
+    let (design, seen) = pilot::decided(&plan.campaign.design, Some(&(own, rows))).unwrap();
+    assert_eq!(design, plan.campaign.design);
+    let cases: Vec<&str> = seen.iter().map(|case| case.case.as_str()).collect();
+    assert_eq!(cases, ["20k", "50k"]);
+    for case in &seen {
+        assert_eq!((case.pairs, case.pairs_needed), (3, Some(6)));
+        assert!(case.detectable.unwrap() < 1e-9, "{case:?}");
+        assert!((case.worthwhile.unwrap() - 0.03).abs() < 1e-9, "{case:?}");
+        assert!(case.pair_ns.unwrap() > 0);
+    }
+    plan.pilot = seen;
+    assert!(
+        pilot::outlook::line(&plan).starts_with("this host can see about 0.000 % with 6 pairs"),
+        "{}",
+        pilot::outlook::line(&plan)
+    );
+}
+
+#[test]
+fn a_time_chooses_the_pairs_from_the_pilot() {
+    let mut plan = plan(&[]);
+    let declared = plan.campaign.design.clone();
+    plan.campaign.design.time_ns = Some(60_000_000_000);
+    let (own, rows, _) = piloted(&plan, &[]);
+    let piloted = (own, rows);
+    let (design, seen) = pilot::decided(&plan.campaign.design, Some(&piloted)).unwrap();
+    let round_ns: u64 = seen.iter().map(|case| case.pair_ns.unwrap()).sum();
+    assert!(
+        design.pairs.is_multiple_of(2) && design.pairs > 6,
+        "{design:?}"
+    );
+    assert!(u64::from(design.pairs) * round_ns <= 60_000_000_000);
+    assert!(u64::from(design.pairs + 2) * round_ns > 60_000_000_000);
+    assert_eq!(design.replacements, design.pairs / 6);
+    // The same question, however many fit.
+    let campaign = |design| Campaign {
+        design,
+        ..plan.campaign.clone()
+    };
+    assert_eq!(
+        sealing::question_sha256(&campaign(design)),
+        sealing::question_sha256(&plan.campaign)
+    );
+    assert_ne!(
+        sealing::question_sha256(&campaign(declared)),
+        sealing::question_sha256(&plan.campaign)
+    );
+    plan.campaign.design.time_ns = Some(1);
+    let short = pilot::decided(&plan.campaign.design, Some(&piloted)).unwrap_err();
+    assert_eq!(short.code, 2, "{short}");
+}
+
+#[test]
+fn a_pilot_whose_candidate_dies_is_unknown_and_no_failure() {
+    let plan = plan(&[]);
+    let (own, rows, _) = piloted(&plan, &[Fault::DiesWhenArming("candidate")]);
+    let pairs: std::collections::BTreeSet<u64> = rows.iter().map(|row| row.pair).collect();
+    assert_eq!(pairs.len(), 12, "every pair is replaced once");
+    assert_eq!(replay::check_pilot(&own, &rows), Ok(()));
+    let (_, seen) = pilot::decided(&plan.campaign.design, Some(&(own, rows))).unwrap();
+    for case in &seen {
+        assert_eq!((case.pairs, case.sd, case.detectable), (0, None, None));
+    }
+}
+
+#[test]
+fn a_budget_ends_a_campaign_between_pairs_and_nothing_is_decided() {
+    let mut plan = plan(&[]);
+    let (_, whole, _) = campaign(&plan, &[]);
+    let ended_ns = |pair: u64| {
+        let rows = whole.iter().filter(|row| row.pair == pair);
+        rows.map(|row| row.ended_ns).max().unwrap()
+    };
+    plan.campaign.design.budget_ns = Some(ended_ns(10));
+    let (end, records, analysis) = campaign(&plan, &[]);
+    assert_eq!((end, records.len()), (End::Spent, 22));
+    assert_eq!(replay::check(&plan, &records), Ok(()));
+    let more = replay::check(&plan, &whole).unwrap_err();
+    assert!(more.message.contains("was over before it"), "{more}");
+    assert_eq!(judge::exit_code(&analysis).0, 4);
+    let short = analysis.comparisons.iter().filter(|c| c.primary);
+    let short: Vec<_> = short.filter(|c| c.pairs < 6).collect();
+    assert_eq!(short.len(), 1);
+    assert_eq!(short[0].verdict, Some(Verdict::Incomplete));
+    assert_eq!(short[0].reasons[0], "budget_exhausted");
 }

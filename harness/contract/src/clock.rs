@@ -99,11 +99,12 @@ pub fn rfc3339(realtime_ns: u64) -> String {
     format(realtime_ns, "%Y-%m-%dT%H:%M:%SZ")
 }
 
-/// A wall time as [`rfc3339`] writes it, ns since 1970; `None` for another text.
+/// The wall time that a text as of [`rfc3339`] says, ns; `None` for another text.
 #[must_use]
-pub fn parse_rfc3339(text: &str) -> Option<u64> {
+pub fn from_rfc3339(text: &str) -> Option<u64> {
     let time: jiff::Timestamp = text.parse().ok()?;
-    u64::try_from(time.as_nanosecond()).ok()
+    let seconds = u64::try_from(time.as_second()).ok()?;
+    seconds.checked_mul(1_000_000_000)
 }
 
 /// A wall time fit for a folder's name: `20261130T142233Z`.

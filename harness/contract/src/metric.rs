@@ -57,6 +57,27 @@ pub enum Scale {
     Difference,
 }
 
+impl Scale {
+    /// The size of an effect, as a share of change or in the unit of a difference, of one on the scale of
+    /// pair effects: logarithms of ratios, or differences.
+    #[must_use]
+    pub fn size(self, effect: f64) -> f64 {
+        match self {
+            Self::Ratio => effect.exp_m1(),
+            Self::Difference => effect,
+        }
+    }
+
+    /// The opposite of [`Scale::size`].
+    #[must_use]
+    pub fn effect(self, size: f64) -> f64 {
+        match self {
+            Self::Ratio => size.ln_1p(),
+            Self::Difference => size,
+        }
+    }
+}
+
 /// Which way is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -182,6 +182,16 @@ pub struct Design {
     /// Whether a case that order or time moved by more than the margin is `unstable`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_stable: bool,
+    /// Pairs a case that are run before the plan is sealed, to learn the noise; 0 to 6, 0 for none.
+    #[serde(default)]
+    pub pilot: u32,
+    /// Running time after which no pair is begun, ns; `None` when nothing but the plan ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ns: Option<u64>,
+    /// Time the pairs were to fit in, ns, when the pilot chose their number; `None` when they were
+    /// declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ns: Option<u64>,
 }
 
 /// When the implicit gate `no_regression` fails.
@@ -599,6 +609,9 @@ pub struct Plan {
     /// How far equal arms are known to come out apart on hosts of this class, at most one a case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors: Vec<Floor>,
+    /// What the pilot showed, one a case in their order; empty where none was run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pilot: Vec<PilotCase>,
     /// The pairs, in the order in which they run.
     pub pairs: Vec<PlannedPair>,
 }
@@ -628,12 +641,58 @@ pub struct Floor {
     pub case: String,
     /// The primary metric, whose floor it is.
     pub metric: Metric,
-    /// Half the width of the 95 % decision interval at the planned pairs, as a ratio.
+    /// Half the width of the 95 % decision interval at the planned pairs, as a ratio, or in the unit of a
+    /// difference.
     pub half_width: f64,
     /// A/A campaigns it is made from: the middle one of them counts.
     pub occasions: u32,
     /// Whole days since the newest of them.
     pub age_days: u32,
+}
+
+/// What the pairs before the seal showed of one case. The pilot's own plan and rows lie beside it;
+/// everything here can be recomputed from them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PilotCase {
+    /// The case.
+    pub case: String,
+    /// Its pilot pairs that count.
+    pub pairs: u32,
+    /// Mean time from the end of one pair to the end of the next, ns, void ones included; unknown
+    /// where none ran.
+    pub pair_ns: Option<u64>,
+    /// Standard deviation of the logarithm of the pair ratios of the primary metric; unknown below 2
+    /// pairs.
+    pub sd: Option<f64>,
+    /// That raised to its upper 80 % limit, since few pairs may show little of the noise there is.
+    pub sd_upper: Option<f64>,
+    /// The smallest true effect found with 80 % power at the planned pairs, as a ratio less 1.
+    pub detectable: Option<f64>,
+    /// The smallest margin inside which equal arms are called equivalent with 80 % power, as a ratio
+    /// less 1.
+    pub equivalence_margin: Option<f64>,
+    /// The smallest true effect called worthwhile with 80 % power, as a ratio less 1; none without a
+    /// margin.
+    pub worthwhile: Option<f64>,
+    /// Pairs at which equal arms are called equivalent with 80 % power; none without a margin, or
+    /// where no number of pairs that a plan may have is enough.
+    pub pairs_needed: Option<u32>,
+    /// How passes and launches vary; none where packets are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<PilotPasses>,
+}
+
+/// How the passes inside a launch and the launches vary, by the log of a pass's cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PilotPasses {
+    /// Standard deviation of a pass among its launch's.
+    pub iteration_sd: Option<f64>,
+    /// Standard deviation of the launches of a pair beside each other, beyond what their passes
+    /// explain; unknown where they vary no more than that.
+    pub launch_sd: Option<f64>,
+    /// Passes a launch that would spend the same time best (Kalibera and Jones, "Rigorous
+    /// benchmarking in reasonable time", 2013).
+    pub advised: Option<u32>,
 }
 
 /// Where what an arm measures comes from.

@@ -22,7 +22,7 @@ mod outside;
 pub mod overrides;
 pub mod placeholders;
 pub mod plan;
-mod resolve;
+pub(crate) mod resolve;
 mod rules;
 mod settings;
 pub mod shipped;

@@ -14,8 +14,9 @@ pub const PAIRED_ARMS: [&str; 2] = ["baseline", "candidate"];
 
 /// Keys that `--quick` sets where a campaign has them, and to what. Its results are flagged by these effects: few pairs and
 /// few slices make evidence exploratory.
-pub const QUICK: [(&str, &str); 3] = [
+pub const QUICK: [(&str, &str); 4] = [
     ("design.pairs", "6"),
+    ("design.pilot", "0"),
     ("traffic.duration", "200ms"),
     ("workload.passes", "2"),
 ];

@@ -60,20 +60,27 @@ pub fn plan(inputs: Inputs) -> Plan {
         placement: inputs.placement,
         rule: rule(&inputs.campaign.design),
         floors: inputs.floors,
+        pilot: Vec::new(),
         pairs: order::pairs(&inputs.campaign, inputs.seed.0),
         campaign: inputs.campaign,
     }
 }
 
 /// SHA-256 of the question: the campaign without seed and executables. Asking the same again with
-/// other seeds is another attempt at it.
+/// other seeds is another attempt at it; so is asking it for the same time, however many pairs the
+/// pilot lets fit.
 ///
 /// # Panics
 ///
 /// Never: a campaign holds nothing that JSON cannot.
 #[must_use]
 pub fn question_sha256(campaign: &Campaign) -> String {
-    sha256(&serde_json::to_vec(campaign).expect("a campaign is plain values"))
+    let mut question = campaign.clone();
+    if question.design.time_ns.is_some() {
+        question.design.pairs = 0;
+        question.design.replacements = 0;
+    }
+    sha256(&serde_json::to_vec(&question).expect("a campaign is plain values"))
 }
 
 /// CPU use of other programs under which trials count unless a campaign says otherwise, in CPUs.

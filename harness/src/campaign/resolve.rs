@@ -30,6 +30,9 @@ pub(super) const TIMEOUTS_IN_SLICE: u64 = 5;
 /// The shortest warm-up, ns.
 pub(super) const WARM_UP_NS: u64 = 200_000_000;
 
+/// Pairs a case before the seal, by default.
+const PILOT_PAIRS: u32 = 3;
+
 /// The packets of the short input, which shows what starting costs.
 const SHORT_UNITS: u64 = 100;
 
@@ -87,6 +90,7 @@ pub(super) fn design(
         .of(primary, primary.scale())
         .map_err(|sentence| settings.refuse(MARGIN, &sentence))?;
     let pairs: u32 = settings.fixed("design.pairs");
+    let aa = settings.switch("design.aa");
     Ok(Design {
         pairs,
         margin,
@@ -96,7 +100,7 @@ pub(super) fn design(
         } else {
             Arrangement::Interleaved
         },
-        aa: settings.switch("design.aa"),
+        aa,
         reference: match kind {
             Kind::Paired => None,
             Kind::Table => {
@@ -106,7 +110,7 @@ pub(super) fn design(
         },
         replacements: settings
             .number("design.replacements")
-            .unwrap_or_else(|| (pairs / 6).max(1)),
+            .unwrap_or_else(|| replacements(pairs)),
         rest_ns: settings.fixed("design.rest"),
         // A text without a share, `none`, is refused by the rules.
         foreign_cpu: settings.share("design.foreign-cpu").unwrap_or(0.0),
@@ -117,7 +121,22 @@ pub(super) fn design(
         },
         require_conclusion: settings.switch("design.require-conclusion"),
         require_stable: settings.switch("design.require-stable"),
+        // Equal arms are there to show the noise themselves; a table decides nothing.
+        pilot: settings
+            .number("design.pilot")
+            .unwrap_or(if aa || kind == Kind::Table {
+                0
+            } else {
+                PILOT_PAIRS
+            }),
+        budget_ns: settings.number("design.budget"),
+        time_ns: None,
     })
+}
+
+/// Voided pairs replaced per case where nothing is declared.
+pub(crate) fn replacements(pairs: u32) -> u32 {
+    (pairs / 6).max(1)
 }
 
 /// `captures`: whether a program of the user's does; on lo its counters would double.

@@ -18,6 +18,8 @@ use super::slices::{self, max_blocks};
 
 /// The link beside the campaigns' folders.
 const LATEST: &str = "latest";
+/// The folder beside them.
+const FLOORS: &str = "floors";
 const MS: u64 = 1_000_000;
 
 /// Checks a campaign whose every value has its form.
@@ -48,6 +50,11 @@ fn design(campaign: &Campaign) -> Result<(), String> {
     if campaign.name == LATEST {
         return Err(format!(
             "name is {LATEST}; that is the link to the newest evidence, choose another"
+        ));
+    }
+    if campaign.name == FLOORS {
+        return Err(format!(
+            "name is {FLOORS}; that folder holds the floors of this host, choose another"
         ));
     }
     allowed(
@@ -125,6 +132,12 @@ fn table(campaign: &Campaign) -> Result<(), String> {
              has twice, leave it out"
                 .into(),
         );
+    }
+    if design.pilot > 0 {
+        return Err(format!(
+            "design.pilot is {}; a pilot is for the pairs of a paired campaign, leave it out",
+            design.pilot
+        ));
     }
     if let Some(gate) = campaign.gates.first() {
         return Err(format!(

@@ -154,6 +154,8 @@ fn example(key: &Key) -> String {
         "kind" => "\"paired\"",
         "workload.file" => "\"bench/mix.pcap\"",
         "design.primary" => "\"process-cpu-ns-per-packet\"",
+        "design.pilot" => "3",
+        "design.budget" => "\"30m\"",
         "design.replacements" => "2",
         "design.reference" => "\"immediate\"",
         "topology.kind" => "\"loopback\"",

@@ -20,9 +20,9 @@ const AROUND_NS: u64 = 400_000_000;
 const MEAN_GAP_NS: u64 = 125_000_000;
 
 /// A few lines: cases, programs of the user's, trials, time, what is touched, declared gates, the
-/// detectable effect.
+/// detectable effect, if one is known.
 #[must_use]
-pub fn brief(campaign: &Campaign) -> String {
+pub fn brief(campaign: &Campaign, effect: Option<&str>) -> String {
     let names: Vec<&str> = campaign
         .cases
         .iter()
@@ -40,10 +40,11 @@ pub fn brief(campaign: &Campaign) -> String {
     lines.push(("touches", touches(campaign)));
     let gates = campaign.gates.iter();
     lines.extend(gates.map(|gate| ("gate", format!("{}: {}", gate.name, gates::text(gate)))));
-    lines.push((
-        "effect",
-        "not known before pairs have run; wiretrial run floor shows what this host sees".into(),
-    ));
+    let effect = effect.unwrap_or(match campaign.design.pilot {
+        0 => "not known before pairs have run; wiretrial run floor shows what this host sees",
+        _ => "the pilot will say; wiretrial run floor shows what this host sees",
+    });
+    lines.push(("effect", effect.into()));
     let lines = lines
         .iter()
         .map(|(name, text)| format!("{name:<8} {text}\n"));
@@ -135,6 +136,14 @@ fn touches(campaign: &Campaign) -> String {
 /// One line before a campaign runs: its name, how much there is to do and how long that takes.
 #[must_use]
 pub fn duration(campaign: &Campaign) -> String {
+    if let Some(time_ns) = campaign.design.time_ns {
+        return format!(
+            "{}: as many pairs as fit in {}, by the time that {} pilot pairs a case take",
+            campaign.name,
+            Nanos(time_ns),
+            campaign.design.pilot
+        );
+    }
     let pairs = u64::from(campaign.design.pairs) * count(campaign.cases.len());
     if campaign.workload() != Workload::Live {
         return format!(
@@ -156,8 +165,8 @@ pub fn duration(campaign: &Campaign) -> String {
 /// Those lines, every key that applies with its value and default, and every pair as `seed` orders
 /// them.
 #[must_use]
-pub fn full(campaign: &Campaign, seed: u64) -> String {
-    let mut text = brief(campaign);
+pub fn full(campaign: &Campaign, seed: u64, effect: Option<&str>) -> String {
+    let mut text = brief(campaign, effect);
     text += "\nkeys\n";
     let values = KEYS.iter().map(|key| (key, value(key, campaign)));
     let values: Vec<_> = values.filter(|(_, value)| value != NOT_HERE).collect();
@@ -198,9 +207,13 @@ const fn units(kind: Kind) -> &'static str {
 
 fn trials(campaign: &Campaign) -> String {
     let pairs = u64::from(campaign.design.pairs) * count(campaign.cases.len());
+    let before = match campaign.design.pilot {
+        0 => String::new(),
+        pilot => format!(" after {pilot} of a pilot"),
+    };
     let arms = count(campaign.arms.len());
     let each = format!(
-        "{} in {pairs} {}, {} a case",
+        "{} in {pairs} {}, {} a case{before}",
         arms * pairs,
         units(campaign.kind),
         campaign.design.pairs
@@ -263,7 +276,7 @@ impl Time {
             let lives = campaign.cases.iter().filter_map(|case| case.live());
             lives.map(|live| time(&live.traffic)).sum()
         };
-        let pairs = u64::from(campaign.design.pairs);
+        let pairs = u64::from(campaign.design.pairs + campaign.design.pilot);
         let around = AROUND_NS * trials + MEAN_GAP_NS + campaign.design.rest_ns;
         Self {
             sending_ns: pairs * groups * over_cases(|traffic| traffic.duration_ns),
@@ -361,14 +374,24 @@ mod tests {
     fn one_line_before_a_campaign() {
         assert_eq!(
             duration(&demo(&[], false)),
-            "demo: 24 pairs, about 1 min 41 s"
+            "demo: 24 pairs, about 2 min 7 s"
+        );
+    }
+
+    #[test]
+    fn a_time_stands_for_the_pairs() {
+        let mut campaign = demo(&[], false);
+        campaign.design.time_ns = Some(300_000_000_000);
+        assert_eq!(
+            duration(&campaign),
+            "demo: as many pairs as fit in 300s, by the time that 3 pilot pairs a case take"
         );
     }
 
     #[test]
     fn quick_says_that_it_is_exploratory() {
-        assert!(!brief(&demo(&[], false)).contains("exploratory"));
-        assert!(brief(&demo(&[], true)).contains(
+        assert!(!brief(&demo(&[], false), None).contains("exploratory"));
+        assert!(brief(&demo(&[], true), None).contains(
             "24 in 12 pairs, 6 a case; both arms alive, 50ms slices; few slices, so exploratory"
         ));
     }
@@ -400,8 +423,9 @@ mod tests {
     fn sequential_trials_send_to_the_control_port_twice() {
         let interleaved = Time::of(&demo(&[], false));
         let sequential = Time::of(&demo(&["design.arrangement=sequential"], false));
-        assert_eq!(interleaved.sending_ns, 72_000_000_000);
-        assert_eq!(sequential.sending_ns, 96_000_000_000);
+        // 12 pairs and 3 of the pilot.
+        assert_eq!(interleaved.sending_ns, 90_000_000_000);
+        assert_eq!(sequential.sending_ns, 120_000_000_000);
         assert!(sequential.other_ns > interleaved.other_ns);
     }
 }

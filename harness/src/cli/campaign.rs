@@ -18,6 +18,7 @@ use wiretrial_reports::{csv, junit, markdown, summary, table};
 use super::output::{data, note};
 use crate::evidence::json::pretty;
 use crate::judge;
+use crate::pilot::outlook;
 use crate::session::Session;
 use crate::trial::pairs::{by_pair, counts};
 
@@ -141,6 +142,10 @@ pub(super) fn run(mut session: Session, output: Files) -> Result<(), Failure> {
     }
     note(&progress(&plan, session.records()));
     let analysis = session.finish()?;
+    if let Err(failure) = session.keep_floor(&analysis) {
+        // The evidence is whole without it.
+        note(&format!("  {failure}"));
+    }
     let shown = screen::Session {
         elapsed_ns: session
             .records()
@@ -180,10 +185,12 @@ fn not_written(file: &Path, error: &io::Error) -> Failure {
 
 /// Lines before the first pair.
 fn begin(session: &Session) {
-    for remark in session.notes().iter().take(NOTES) {
+    let plan = session.plan();
+    let warning = outlook::warning(plan);
+    for remark in warning.iter().chain(session.notes()).take(NOTES) {
         note(&format!("  {remark}"));
     }
-    let plan = session.plan();
+    note(&format!("  {}", outlook::line(plan)));
     note(&format!(
         "  sealed as {}, seed {}, {}: {}",
         &session.plan_sha256()[..8],

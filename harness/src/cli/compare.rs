@@ -7,7 +7,7 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Seed;
 
 use super::campaign;
-use super::options::{self, CampaignOptions, HostOptions};
+use super::options::{self, CampaignOptions, HostOptions, TimeOption};
 use super::output::note;
 use crate::campaign::text;
 use crate::compare::{self, Ask, How};
@@ -70,6 +70,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     campaign_options: CampaignOptions,
     #[command(flatten)]
+    time: TimeOption,
+    #[command(flatten)]
     host: HostOptions,
     #[command(flatten)]
     output: campaign::Output,
@@ -105,13 +107,15 @@ fn start(arguments: &Arguments, interrupt: &Interrupt) -> Result<Session, Failur
     let mut options = arguments.host.options(interrupt.clone());
     // A build would run beside the measurement of another campaign.
     options.lock = Some(HostLock::take()?);
-    let question = compare::question(&arguments.ask(), interrupt, &|text| {
+    let mut question = compare::question(&arguments.ask(), interrupt, &|text| {
         note(&format!("  {text}"));
     })?;
+    arguments.time.ask(&mut question.campaign)?;
     note(&format!("  {}", text::duration(&question.campaign)));
     let seed = arguments.seed.map_or_else(session::random_seed, Ok)?;
     let logs = question.logs.clone();
-    let started = Session::start(question, seed, arguments.out.as_deref(), &options);
+    let out = arguments.out.as_deref();
+    let started = Session::start(question, seed, out, &options, &mut note);
     if let (Err(_), Some(logs)) = (&started, logs) {
         discard_logs(&logs);
     }

@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use wiretrial_contract::plan::Seed;
+use wiretrial_contract::failure::Failure;
+use wiretrial_contract::plan::{Campaign, Seed};
+use wiretrial_contract::units::{Nanos, UnitError};
 
 use crate::campaign::overrides::Overrides;
 use crate::executables::Named;
@@ -40,6 +42,35 @@ impl CampaignOptions {
             quick: self.quick,
             port: self.port,
         }
+    }
+}
+
+/// How many pairs, by the time there is for them.
+#[derive(Debug, Args)]
+pub(super) struct TimeOption {
+    /// As many pairs as fit in this time, by what the pilot's take
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "pairs")]
+    time: Option<Nanos>,
+}
+
+impl TimeOption {
+    /// Asks it of a campaign.
+    ///
+    /// # Errors
+    ///
+    /// The campaign has no pilot to choose them (exit 2).
+    pub(super) fn ask(&self, campaign: &mut Campaign) -> Result<(), Failure> {
+        let Some(Nanos(time_ns)) = self.time else {
+            return Ok(());
+        };
+        if campaign.design.pilot == 0 {
+            return Err(Failure::usage(
+                "--time lets the pilot choose the pairs, and design.pilot is 0; --set design.pilot=3, \
+                 or --pairs",
+            ));
+        }
+        campaign.design.time_ns = Some(time_ns);
+        Ok(())
     }
 }
 
@@ -80,6 +111,11 @@ impl HostOptions {
 /// retried job no number.
 fn ci_attempt(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
     variable("GITHUB_RUN_ATTEMPT")?.parse().ok()
+}
+
+/// Reads a time.
+fn time(text: &str) -> Result<Nanos, UnitError> {
+    text.parse()
 }
 
 /// Reads a seed.

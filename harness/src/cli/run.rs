@@ -7,7 +7,7 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Seed;
 
 use super::campaign;
-use super::options::{self, CampaignOptions, HostOptions};
+use super::options::{self, CampaignOptions, HostOptions, TimeOption};
 use super::output::note;
 use crate::campaign::{shipped, text};
 use crate::host::Interrupt;
@@ -19,6 +19,7 @@ use crate::session::{self, Options, Question, Session};
 #[command(after_help = "Examples:
   wiretrial run demo
   wiretrial run my-campaign.toml --pairs 24 --seed 0x5eed
+  wiretrial run my-campaign.toml --time 5m
   wiretrial run --resume evidence/latest
 
 Exit codes: 0 done, 1 a gate failed, 2 wrong command line or file, 3 this host cannot,
@@ -31,7 +32,7 @@ pub(super) struct Arguments {
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["campaign", "out", "seed", "pairs", "aa", "set", "quick", "port"]
+        conflicts_with_all = ["campaign", "out", "seed", "pairs", "aa", "set", "quick", "port", "time"]
     )]
     resume: Option<PathBuf>,
     /// Evidence folder to make; below evidence/ when left out
@@ -42,6 +43,8 @@ pub(super) struct Arguments {
     seed: Option<Seed>,
     #[command(flatten)]
     campaign_options: CampaignOptions,
+    #[command(flatten)]
+    time: TimeOption,
     #[command(flatten)]
     host: HostOptions,
     #[command(flatten)]
@@ -70,7 +73,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn start(name: &str, arguments: &Arguments, options: &Options) -> Result<Session, Failure> {
-    let resolved = shipped::resolve(name, &arguments.campaign_options.overrides())?;
+    let mut resolved = shipped::resolve(name, &arguments.campaign_options.overrides())?;
+    arguments.time.ask(&mut resolved.campaign)?;
     note(&format!(
         "wiretrial {}  {}",
         env!("CARGO_PKG_VERSION"),
@@ -83,5 +87,6 @@ fn start(name: &str, arguments: &Arguments, options: &Options) -> Result<Session
         given: None,
         logs: None,
     };
-    Session::start(question, seed, arguments.out.as_deref(), options)
+    let out = arguments.out.as_deref();
+    Session::start(question, seed, out, options, &mut note)
 }

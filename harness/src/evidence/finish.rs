@@ -10,7 +10,7 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::TrialRecord;
 
-use super::folder::{ANALYSIS, Folder, PILOT, RAW};
+use super::folder::{ANALYSIS, Folder, NOISE, PILOT, RAW};
 use super::json::pretty;
 use super::{reports, rows};
 use crate::judge;
@@ -37,6 +37,7 @@ pub fn finish(
     let analysis = judge::analyse(plan, records, &identity);
     drop_empty(&folder.path().join(RAW));
     drop_empty(&folder.path().join(PILOT).join(RAW));
+    drop_empty(&folder.path().join(NOISE).join(RAW));
     folder.write(ANALYSIS, &pretty(&analysis))?;
     for (name, bytes) in reports::render(&analysis) {
         folder.write(&name, bytes.as_bytes())?;

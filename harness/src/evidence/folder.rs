@@ -23,6 +23,8 @@ pub const PRIVATE: &str = "private.json";
 pub const RAW: &str = "raw";
 /// Rehearsal and pilot, with their own plan and rows.
 pub const PILOT: &str = "pilot";
+/// The pilot proper inside it, with its own plan and rows.
+pub const NOISE: &str = "pilot/noise";
 const LATEST: &str = "latest";
 /// What a file's name ends with until it is whole.
 const PART: &str = ".part";
@@ -68,6 +70,24 @@ impl Folder {
             .and_then(|()| fs::create_dir_all(folder.path.join(PILOT).join(RAW)))
             .map_err(cannot)?;
         Ok(folder)
+    }
+
+    /// Gives the folder its name, which holds digits of the plan, once that is sealed.
+    ///
+    /// # Errors
+    ///
+    /// There is one (exit 2), or it cannot be renamed (exit 4).
+    pub fn rename(&mut self, path: &Path) -> Result<(), Failure> {
+        if path == self.path {
+            return Ok(());
+        }
+        refuse_existing(path)?;
+        fs::rename(&self.path, path).map_err(|error| not_written(path, &error))?;
+        if self.made.as_ref() == Some(&self.path) {
+            self.made = Some(path.to_owned());
+        }
+        path.clone_into(&mut self.path);
+        Ok(())
     }
 
     /// An existing folder.
@@ -132,6 +152,16 @@ impl Folder {
             })?;
         }
         Ok(())
+    }
+
+    /// Makes a folder inside it, if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made (exit 4).
+    pub fn make(&self, name: &str) -> Result<(), Failure> {
+        let path = self.path.join(name);
+        fs::create_dir_all(&path).map_err(|error| not_written(&path, &error))
     }
 
     /// Moves the files of another folder to `name` in this one, and removes that folder.
@@ -309,6 +339,13 @@ fn died_unsealed(path: &Path) -> bool {
 #[must_use]
 pub fn default_path(root: &Path, campaign: &str, realtime_ns: u64, plan_sha256: &str) -> PathBuf {
     let name = format!("{}-{}", clock::folder_time(realtime_ns), &plan_sha256[..8]);
+    root.join(campaign).join(name)
+}
+
+/// Where it goes until its plan is sealed.
+#[must_use]
+pub fn unsealed_path(root: &Path, campaign: &str, realtime_ns: u64) -> PathBuf {
+    let name = format!("{}-unsealed", clock::folder_time(realtime_ns));
     root.join(campaign).join(name)
 }
 

@@ -4,6 +4,7 @@
 pub mod again;
 pub mod environment;
 pub mod finish;
+pub mod floors;
 pub mod folder;
 pub mod json;
 pub mod replay;

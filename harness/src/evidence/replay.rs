@@ -8,6 +8,7 @@ use wiretrial_contract::plan::{Arrangement, Live, Passes, Plan, PlannedPair, Wor
 use wiretrial_contract::record::{Guard, GuardName, Outcome, Phase, TrialRecord};
 
 use crate::campaign::slices;
+use crate::pilot;
 use crate::trial::guards::{
     DesignView, Said, all_passed, check as check_guards, clock_of, pair_offered,
 };
@@ -21,21 +22,51 @@ use crate::trial::passes::drawn;
 ///
 /// Exit 5: the row and what it should have been.
 pub fn check(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
+    in_order(plan, rows, Phase::Confirm, |rows| match next(plan, rows) {
+        Next::Run {
+            planned, replaces, ..
+        } => Some((planned, replaces)),
+        _ => None,
+    })
+}
+
+/// Checks the rows of a pilot, which has to be whole, against its own plan.
+///
+/// # Errors
+///
+/// Exit 5: the row and what it should have been, or the pair that is missing.
+pub fn check_pilot(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
+    in_order(plan, rows, Phase::Pilot, |rows| pilot::next(plan, rows))?;
+    match pilot::next(plan, rows) {
+        Some((planned, _)) => Err(Failure::mismatch(format!(
+            "the pilot ends before its pair {}",
+            planned.pair
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn in_order(
+    plan: &Plan,
+    rows: &[TrialRecord],
+    phase: Phase,
+    next: impl Fn(&[TrialRecord]) -> Option<(PlannedPair, Option<u64>)>,
+) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     let mut at = 0;
     while let Some(first) = rows.get(at) {
         let end = rows[at..].iter().position(|row| row.pair != first.pair);
         let end = end.map_or(rows.len(), |length| at + length);
-        let Next::Run {
-            planned, replaces, ..
-        } = next(plan, &rows[..at])
-        else {
+        let Some((planned, replaces)) = next(&rows[..at]) else {
             return Err(wrong(first, "the campaign was over before it"));
         };
         pair(plan, &planned, replaces, &rows[at..end])?;
         together(plan, &rows[at..end])?;
         apart(plan, &rows[at..end])?;
         for row in &rows[at..end] {
+            if row.phase != phase {
+                return Err(wrong(row, "it is of another phase"));
+            }
             one(plan, &planned, row)?;
             let identity = (row.identity.run_id, row.identity.trial, row.identity.nonce);
             if !seen.insert(identity) {
@@ -141,9 +172,6 @@ fn own(row: &TrialRecord) -> Vec<&Guard> {
 
 /// One row by itself.
 fn one(plan: &Plan, planned: &PlannedPair, row: &TrialRecord) -> Result<(), Failure> {
-    if row.phase != Phase::Confirm {
-        return Err(wrong(row, "it is of another phase"));
-    }
     if row.started_ns > row.ended_ns {
         return Err(wrong(row, "it ended before it started"));
     }

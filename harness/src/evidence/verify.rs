@@ -5,15 +5,16 @@ use serde_json::Value;
 use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::digest::{sha256, sha256_file};
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::Plan;
+use wiretrial_contract::plan::{PilotCase, Plan};
 use wiretrial_contract::record::TrialRecord;
 
 use super::environment::{self, Environment, HOST};
-use super::folder::{ANALYSIS, Folder, PILOT, PLAN, RAW, SUMS};
+use super::folder::{ANALYSIS, Folder, NOISE, PILOT, PLAN, RAW, SUMS};
 use super::rows::{self, read_chain};
 use super::{replay, reports};
 use crate::campaign;
 use crate::judge;
+use crate::pilot;
 use crate::run::rehearsal_plan;
 use crate::trial::ledger;
 use crate::trial::next::{Next, next};
@@ -107,7 +108,7 @@ pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
     let written: Value = serde_json::from_slice(&bytes).map_err(broken)?;
     let analysis = judge::analyse(&evidence.plan, &evidence.records, &evidence.identity);
     let again = serde_json::to_value(&analysis).expect("string keys and finite numbers");
-    compare("", &written, &again)?;
+    compare(ANALYSIS, "", &written, &again)?;
     let reports = reports::render(&analysis);
     check_names(folder, &reports)?;
     for (name, bytes) in &reports {
@@ -194,15 +195,58 @@ fn check_pilot(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
         .find(|case| !rehearsed(&case.name))
     {
         Some(case) => Err(broken(format!("case {} was not rehearsed", case.name))),
-        None => Ok(()),
+        None => check_noise(folder, plan),
     }
+}
+
+/// The pilot hangs on a plan of its own too, and what the sealed plan says of it, the pairs that it
+/// chose included, is what its rows give.
+fn check_noise(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
+    let piloted = match pilot::plan(plan) {
+        None => None,
+        Some(own) => {
+            let place = format!("{NOISE}/{PLAN}");
+            let broken = |cause: String| Failure::mismatch(format!("{place}: {cause}"));
+            let bytes = folder.read(&place)?;
+            let written: Plan =
+                serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
+            if written != own {
+                return Err(broken("it is not the pilot of the sealed plan".into()));
+            }
+            let rows = folder.read(&format!("{NOISE}/{}", rows::FILE))?;
+            let (records, _) = read_chain(&rows, &sha256(&bytes))?;
+            let of_pilot = |failure: Failure| Failure {
+                message: format!("{NOISE}/{}: {}", rows::FILE, failure.message),
+                ..failure
+            };
+            replay::check_pilot(&own, &records).map_err(of_pilot)?;
+            Some((own, records))
+        }
+    };
+    let (design, seen) = pilot::decided(&pilot::unsealed(plan).campaign.design, piloted.as_ref())
+        .map_err(|failure| Failure::mismatch(failure.message))?;
+    if design.pairs != plan.campaign.design.pairs {
+        return Err(Failure::mismatch(format!(
+            "{PLAN}: {} pairs a case are sealed, the pilot lets {} fit in the time asked for",
+            plan.campaign.design.pairs, design.pairs
+        )));
+    }
+    let json =
+        |cases: &[PilotCase]| serde_json::to_value(cases).expect("string keys and finite numbers");
+    compare(PLAN, "/pilot", &json(&plan.pilot), &json(&seen))
 }
 
 /// Only files that a campaign writes.
 fn check_names(folder: &Folder, reports: &[(String, String)]) -> Result<(), Failure> {
     let own = [PLAN, ANALYSIS, environment::FILE, rows::FILE];
-    let pilot = [PLAN, rows::FILE].map(|name| format!("{PILOT}/{name}"));
-    let raw = [format!("{RAW}/"), format!("{PILOT}/{RAW}/")];
+    let pilot =
+        [PILOT, NOISE].map(|place| [PLAN, rows::FILE].map(|name| format!("{place}/{name}")));
+    let pilot = pilot.as_flattened();
+    let raw = [
+        format!("{RAW}/"),
+        format!("{PILOT}/{RAW}/"),
+        format!("{NOISE}/{RAW}/"),
+    ];
     let known = |name: &String| {
         own.contains(&name.as_str())
             || pilot.contains(name)
@@ -251,30 +295,30 @@ fn check_sums(folder: &Folder) -> Result<usize, Failure> {
     Ok(listed.len())
 }
 
-/// Compares two JSON values; `at` is the path to them.
-fn compare(at: &str, written: &Value, again: &Value) -> Result<(), Failure> {
+/// Compares two JSON values of a file; `at` is the path to them.
+fn compare(file: &str, at: &str, written: &Value, again: &Value) -> Result<(), Failure> {
     let differ = || {
         Failure::mismatch(format!(
-            "{ANALYSIS} {at}: written {written}, recomputed {again}"
+            "{file} {at}: written {written}, recomputed {again}"
         ))
     };
     match (written, again) {
         (Value::Object(one), Value::Object(other)) => {
             if let Some(name) = other.keys().find(|name| !one.contains_key(*name)) {
-                return Err(Failure::mismatch(format!("{ANALYSIS} {at}: no {name}")));
+                return Err(Failure::mismatch(format!("{file} {at}: no {name}")));
             }
             one.iter().try_for_each(|(name, value)| {
                 let there = other.get(name).ok_or_else(|| {
-                    Failure::mismatch(format!("{ANALYSIS} {at}: {name} does not belong there"))
+                    Failure::mismatch(format!("{file} {at}: {name} does not belong there"))
                 })?;
-                compare(&format!("{at}/{name}"), value, there)
+                compare(file, &format!("{at}/{name}"), value, there)
             })
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => one
             .iter()
             .zip(other)
             .enumerate()
-            .try_for_each(|(i, (one, other))| compare(&format!("{at}/{i}"), one, other)),
+            .try_for_each(|(i, (one, other))| compare(file, &format!("{at}/{i}"), one, other)),
         (Value::Number(one), Value::Number(other)) if one.is_f64() || other.is_f64() => {
             let (Some(one), Some(other)) = (one.as_f64(), other.as_f64()) else {
                 return Err(differ());
@@ -295,7 +339,15 @@ mod tests {
     #[test]
     fn floats_are_close_and_all_else_is_equal() {
         let written = json!({"a": [1.0, 2], "b": "x"});
-        assert!(compare("", &written, &json!({"a": [1.000_000_000_1, 2], "b": "x"})).is_ok());
+        assert!(
+            compare(
+                ANALYSIS,
+                "",
+                &written,
+                &json!({"a": [1.000_000_000_1, 2], "b": "x"})
+            )
+            .is_ok()
+        );
         for other in [
             json!({"a": [1.000_001, 2], "b": "x"}),
             json!({"a": [1.0, 3], "b": "x"}),
@@ -304,7 +356,7 @@ mod tests {
             json!({"a": [1.0, 2], "b": "x", "c": 1}),
         ] {
             assert_eq!(
-                compare("", &written, &other).unwrap_err().code,
+                compare(ANALYSIS, "", &written, &other).unwrap_err().code,
                 5,
                 "{other}"
             );
@@ -313,7 +365,8 @@ mod tests {
 
     #[test]
     fn a_difference_says_where() {
-        let failure = compare("", &json!({"a": [1, 2]}), &json!({"a": [1, 3]})).unwrap_err();
+        let failure =
+            compare(ANALYSIS, "", &json!({"a": [1, 2]}), &json!({"a": [1, 3]})).unwrap_err();
         assert_eq!(
             failure.message,
             "analysis.json /a/1: written 2, recomputed 3"

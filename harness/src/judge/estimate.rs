@@ -88,7 +88,7 @@ pub(super) fn costs(scale: Scale, direction: Direction, pairs: &[[f64; 2]]) -> [
 }
 
 /// The scale as the statistics name it.
-pub(super) const fn on(scale: Scale) -> interval::Scale {
+pub(crate) const fn on(scale: Scale) -> interval::Scale {
     match scale {
         Scale::Ratio => interval::Scale::Ratio,
         Scale::Difference => interval::Scale::Difference,

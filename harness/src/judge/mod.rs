@@ -50,6 +50,15 @@ pub struct Identity {
     pub host: String,
 }
 
+/// What ended a campaign before its plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended<'a> {
+    /// This case ran out of replacements; the others are incomplete.
+    Exhausted(&'a str),
+    /// The budget.
+    Spent,
+}
+
 /// Judges the rows of a sealed plan. Rows of a pilot say nothing.
 #[must_use]
 pub fn analyse(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Analysis {
@@ -68,16 +77,18 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
         .iter()
         .map(|case| CaseRows::of(plan, case, rows))
         .collect();
-    // It ends the campaign: the other cases are incomplete.
-    let exhausted = match next(plan, rows) {
-        Next::Exhausted { case, .. } => plan.campaign.cases.get(case as usize),
-        _ => None,
+    let ended = match next(plan, rows) {
+        Next::Exhausted { case, .. } => {
+            let case = plan.campaign.cases.get(case as usize);
+            case.map(|case| Ended::Exhausted(case.name.as_str()))
+        }
+        Next::Spent => Some(Ended::Spent),
+        Next::Run { .. } | Next::Finished => None,
     };
-    let exhausted = exhausted.map(|case| case.name.as_str());
     let mut comparisons: Vec<_> = cases
         .iter()
         .flat_map(|case| case.compared())
-        .flat_map(|two| paired::comparisons(plan, &two, exhausted))
+        .flat_map(|two| paired::comparisons(plan, &two, ended))
         .collect();
     family::adjust(&mut comparisons);
     let design = &plan.campaign.design;

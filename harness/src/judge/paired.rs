@@ -9,7 +9,7 @@ use wiretrial_stats::random::{Purpose, stream_seed};
 use wiretrial_stats::verdict::{Guards, Reason};
 
 use super::estimate::{self, Asked, Values};
-use super::{CaseRows, loads, metrics, work};
+use super::{CaseRows, Ended, loads, metrics, work};
 use crate::trial::pairs::{by_pair, counts, interrupted};
 
 /// Guards that say nothing of the member in whose row they stand.
@@ -19,7 +19,7 @@ const NOBODYS: [GuardName; 2] = [GuardName::Interrupted, GuardName::PairOffered]
 pub(super) fn comparisons(
     plan: &Plan,
     case: &CaseRows<'_>,
-    exhausted: Option<&str>,
+    ended: Option<Ended<'_>>,
 ) -> Vec<Comparison> {
     let primary = plan.campaign.design.primary;
     let seed = |purpose| stream_seed(purpose, &case.case.name, plan.seed.0);
@@ -37,7 +37,7 @@ pub(super) fn comparisons(
     std::iter::once(deciding(
         plan,
         case,
-        exhausted,
+        ended,
         bootstrap,
         seed(Purpose::Permutation),
     ))
@@ -52,12 +52,12 @@ pub(super) fn comparisons(
 fn deciding(
     plan: &Plan,
     case: &CaseRows<'_>,
-    exhausted: Option<&str>,
+    ended: Option<Ended<'_>>,
     bootstrap: u64,
     permutation: u64,
 ) -> Comparison {
     let design = &plan.campaign.design;
-    let mut guards = guards(plan, case, exhausted);
+    let mut guards = guards(plan, case, ended);
     let (values, known) = values(plan, case, design.primary);
     if !known {
         // A value that is missing is not a small one.
@@ -136,10 +136,10 @@ fn floor(plan: &Plan, case: &str) -> Option<KnownFloor> {
     })
 }
 
-fn guards(plan: &Plan, case: &CaseRows<'_>, exhausted: Option<&str>) -> Guards {
+fn guards(plan: &Plan, case: &CaseRows<'_>, ended: Option<Ended<'_>>) -> Guards {
     let design = &plan.campaign.design;
     let short = case.pairs.len() < design.pairs as usize;
-    let here = exhausted == Some(case.case.name.as_str());
+    let here = ended == Some(Ended::Exhausted(&case.case.name));
     let invalid = if short && here {
         Some(Reason::ReplacementsExhausted)
     } else if !work::wrong(case).is_empty() {
@@ -149,10 +149,10 @@ fn guards(plan: &Plan, case: &CaseRows<'_>, exhausted: Option<&str>) -> Guards {
             .any(|row| broken(case, row))
             .then_some(Reason::CounterMismatch)
     };
-    let early = if exhausted.is_some() {
-        Reason::OtherCaseEnded
-    } else {
-        Reason::Interrupted
+    let early = match ended {
+        Some(Ended::Exhausted(_)) => Reason::OtherCaseEnded,
+        Some(Ended::Spent) => Reason::BudgetExhausted,
+        None => Reason::Interrupted,
     };
     Guards {
         incomplete: (short && !here).then_some(early),

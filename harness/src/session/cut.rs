@@ -56,7 +56,7 @@ fn too_far(
         .map(|row| row.ended_ns)
         .max()
         .unwrap_or(0);
-    let began_ns = clock::parse_rfc3339(&session.began)?;
+    let began_ns = clock::from_rfc3339(&session.began)?;
     let started_ns = began_ns.saturating_add(row.started_ns.saturating_sub(gone_ns));
     let near = now
         .realtime_ns

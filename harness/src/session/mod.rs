@@ -1,6 +1,7 @@
 //! One session of running a campaign: the host is open, the executables are kept, the plan is
 //! sealed. A resumed campaign has several.
 
+mod before;
 mod cut;
 pub(crate) mod inputs;
 
@@ -9,6 +10,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use before::Before;
 use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::clock;
 use wiretrial_contract::control::Isolation;
@@ -16,20 +18,23 @@ use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, Placement, Plan, Seed, Workload};
 use wiretrial_contract::record::TrialRecord;
+use wiretrial_contract::units::Nanos;
 
 use crate::campaign::{file, plan as sealing};
 use crate::evidence::environment::{self, Environment, HOST};
-use crate::evidence::folder::{self, Folder, PILOT, PLAN, RAW, ROOT};
+use crate::evidence::folder::{self, Folder, PLAN, RAW, ROOT, SUMS};
 use crate::evidence::json::pretty;
 use crate::evidence::rows::Rows;
-use crate::evidence::{again, finish};
+use crate::evidence::{again, finish, floors};
 use crate::executables::{self, Found, FoundArm, Named};
 use crate::host::{
     HostLock, Interrupt, IsolationChoice, LocalHost, Setting as HostSetting, choose_placement,
     class,
 };
+use crate::pilot;
 use crate::revision::Built;
 use crate::run::{self, End};
+use crate::trial::next::{Next, next};
 use crate::trial::setting::{InputFiles, Programs, Setting};
 
 /// What a session is started with, besides the campaign.
@@ -73,7 +78,8 @@ pub struct Session {
     rows: Rows,
     records: Vec<TrialRecord>,
     inputs: Vec<Option<InputFiles>>,
-    identity: (String, String),
+    class: class::HostClass,
+    notes: Vec<String>,
     allowed_targets: Vec<IpAddr>,
     run_id: u64,
     began_ns: u64,
@@ -89,8 +95,8 @@ struct Opened {
 }
 
 impl Session {
-    /// Opens the host, rehearses every arm and case, and seals the plan in a new folder: `out`, or
-    /// one below [`ROOT`].
+    /// Opens the host, rehearses every arm and case, runs the pilot, and seals the plan in a new
+    /// folder: `out`, or one below [`ROOT`]. `say` is told what happens meanwhile.
     ///
     /// # Errors
     ///
@@ -101,6 +107,7 @@ impl Session {
         seed: Seed,
         out: Option<&Path>,
         options: &Options,
+        say: &mut dyn FnMut(&str),
     ) -> Result<Self, Failure> {
         if let Some(out) = out {
             folder::refuse_existing(out)?;
@@ -116,7 +123,7 @@ impl Session {
         let placement = opened.place(&campaign);
         opened.check_ports(&campaign)?;
         let asked = sealing::question_sha256(&campaign);
-        let plan = sealing::plan(sealing::Inputs {
+        let unsealed = sealing::Inputs {
             earlier_plans: folder::earlier_plans(root, &campaign.name, &asked),
             ci_attempt: options.ci_attempt,
             binaries: binaries(&campaign, &programs)?,
@@ -127,42 +134,57 @@ impl Session {
             isolation,
             placement,
             floors: Vec::new(),
-        });
-        let bytes = pretty(&plan);
-        let plan_sha256 = sha256(&bytes);
+        };
         let now = clock::realtime_ns();
+        let occasions = floors::read(root, Some(&opened.class.sha256), now);
         let path = out.map_or_else(
-            || folder::default_path(root, &plan.campaign.name, now, &plan_sha256),
+            || folder::unsealed_path(root, &unsealed.campaign.name, now),
             Path::to_owned,
         );
-        let folder = Folder::create(&path)?;
-        let identity = (opened.class.digits().to_owned(), opened.class.words.clone());
+        let mut folder = Folder::create(&path)?;
         let run_id = random()?;
         let sealed = question
             .logs
             .map_or(Ok(()), |logs| folder.adopt(&logs, RAW))
             .and_then(|()| {
-                let rehearsed = Rehearsed {
+                let plan = sealing::plan(unsealed.clone());
+                let before = Before {
                     plan: &plan,
                     programs: &programs,
                     inputs: &inputs,
                     folder: &folder,
+                    options,
+                    run_id,
                 };
-                rehearsed.run(&mut opened, options, run_id)
+                before.rehearse(&mut opened)?;
+                let piloted = before.pilot(&mut opened, say)?;
+                sealed(unsealed, piloted.as_ref(), &occasions.known)
             })
-            .and_then(|()| {
+            .and_then(|plan| {
+                let bytes = pretty(&plan);
+                let plan_sha256 = sha256(&bytes);
+                if out.is_none() {
+                    let name = &plan.campaign.name;
+                    folder.rename(&folder::default_path(root, name, now, &plan_sha256))?;
+                }
                 opened.note_session(&folder, &mut Environment::new(), 0, None)?;
                 folder.write(PLAN, &bytes)?;
-                Rows::create(folder.path(), &plan_sha256)
+                let rows = Rows::create(folder.path(), &plan_sha256)?;
+                Ok((plan, plan_sha256, rows))
             });
-        let rows = match sealed {
-            Ok(rows) => rows,
+        let (plan, plan_sha256, rows) = match sealed {
+            Ok(sealed) => sealed,
             Err(failure) => {
                 folder.discard();
                 return Err(failure);
             }
         };
+        let notes = pilot::outlook::notes(&plan).into_iter();
         Ok(Self {
+            notes: notes
+                .chain(occasions.note)
+                .chain(opened.host.notes().iter().cloned())
+                .collect(),
             host: opened.host,
             plan,
             plan_sha256,
@@ -171,7 +193,7 @@ impl Session {
             rows,
             records: Vec::new(),
             inputs,
-            identity,
+            class: opened.class,
             allowed_targets: options.allowed_targets.clone(),
             run_id,
             began_ns: clock::monotonic_ns(),
@@ -183,11 +205,12 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Another binary, isolation, host class or set of CPUs than sealed (exit 2); a plan, row or
-    /// environment that does not hold (exit 5).
+    /// Another binary, isolation, host class or set of CPUs than sealed, or a spent budget (exit 2); a
+    /// plan, row or environment that does not hold (exit 5).
     pub fn resume(path: &Path, options: &Options) -> Result<Self, Failure> {
         let mut again = again::open(Folder::open(&folder::resolved(path))?)?;
         let plan = again.plan.clone();
+        refuse_spent(again.folder(), &plan, &again.records)?;
         let options = &Options {
             isolation: IsolationChoice::from(plan.isolation),
             allowed_targets: options.allowed_targets.clone(),
@@ -239,11 +262,13 @@ impl Session {
             again.rows.append(&mut row)?;
             again.records.extend(row);
         }
+        let notes = opened.host.notes().to_vec();
         Ok(Self {
             host: opened.host,
             programs,
             inputs,
-            identity: (opened.class.digits().to_owned(), opened.class.words.clone()),
+            class: opened.class,
+            notes,
             allowed_targets: options.allowed_targets.clone(),
             run_id: random()?,
             began_ns: clock::monotonic_ns(),
@@ -256,10 +281,10 @@ impl Session {
         })
     }
 
-    /// Remarks about the host for the person who started it.
+    /// Remarks about the pilot, the floors and the host for the person who started it.
     #[must_use]
     pub fn notes(&self) -> &[String] {
-        self.host.notes()
+        &self.notes
     }
 
     /// The sealed plan.
@@ -329,8 +354,30 @@ impl Session {
             &self.plan,
             &self.plan_sha256,
             &self.records,
-            (&self.identity.0, &self.identity.1),
+            (self.class.digits(), &self.class.words),
         )
+    }
+
+    /// Keeps the floor that an A/A campaign showed, for the plans of the next two weeks; nothing for
+    /// another campaign, or one that did not finish.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written (exit 4); the evidence is whole all the same.
+    pub fn keep_floor(&self, analysis: &Analysis) -> Result<(), Failure> {
+        if !self.plan.campaign.design.aa || next(&self.plan, &self.records) != Next::Finished {
+            return Ok(());
+        }
+        let root = Path::new(ROOT);
+        let below = self.folder.path().strip_prefix(root).ok();
+        let occasion = floors::Occasion::of(
+            &self.plan,
+            analysis,
+            &self.class.sha256,
+            clock::realtime_ns(),
+            below.map(|path| path.to_string_lossy().into_owned()),
+        );
+        occasion.map_or(Ok(()), |occasion| floors::keep(root, &occasion))
     }
 
     /// Points `evidence/latest` to this campaign.
@@ -340,41 +387,6 @@ impl Session {
     /// The link cannot be made (exit 4); the evidence is whole all the same.
     pub fn link_latest(&self) -> Result<(), Failure> {
         folder::link_latest(Path::new(ROOT), &self.folder)
-    }
-}
-
-/// What a rehearsal needs besides the host.
-struct Rehearsed<'a> {
-    plan: &'a Plan,
-    programs: &'a Programs,
-    inputs: &'a [Option<InputFiles>],
-    folder: &'a Folder,
-}
-
-impl Rehearsed<'_> {
-    fn run(&self, opened: &mut Opened, options: &Options, run_id: u64) -> Result<(), Failure> {
-        opened.hold_control_port(&self.plan.campaign)?;
-        let rehearsal = run::rehearsal_plan(self.plan);
-        let bytes = pretty(&rehearsal);
-        self.folder.write(&format!("{PILOT}/{PLAN}"), &bytes)?;
-        let mut rows = Rows::create(&self.folder.path().join(PILOT), &sha256(&bytes))?;
-        let raw = self.folder.path().join(PILOT).join(RAW);
-        let setting = Setting {
-            campaign: &rehearsal.campaign,
-            rule: &rehearsal.rule,
-            placement: &rehearsal.placement,
-            programs: self.programs,
-            interface: rehearsal.campaign.topology.kind.interface(),
-            run_id: run_id ^ 1,
-            seed: rehearsal.seed.0,
-            began_ns: clock::monotonic_ns(),
-            gone_ns: 0,
-            raw: &raw,
-            allowed_targets: &options.allowed_targets,
-            receive_thread: opened.host.made().receive_thread,
-            inputs: self.inputs,
-        };
-        run::rehearse(&mut opened.host, &setting, &rehearsal, &mut rows)
     }
 }
 
@@ -478,6 +490,37 @@ impl Opened {
         });
         environment.write(folder)
     }
+}
+
+/// Refuses to go on where the budget is spent and what was measured is judged.
+fn refuse_spent(folder: &Folder, plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
+    let judged = folder.path().join(SUMS).exists();
+    match plan.campaign.design.budget_ns {
+        Some(budget_ns) if judged && next(plan, rows) == Next::Spent => {
+            Err(Failure::usage(format!(
+                "the budget of {} is spent, no pair is begun after it; a larger design.budget is a new \
+                 campaign",
+                Nanos(budget_ns)
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The plan as it is sealed: with what the pilot showed, the pairs it chose where it was to, and the
+/// floors known of this host.
+fn sealed(
+    mut inputs: sealing::Inputs,
+    piloted: Option<&(Plan, Vec<TrialRecord>)>,
+    occasions: &[floors::Known],
+) -> Result<Plan, Failure> {
+    let (design, seen) = pilot::decided(&inputs.campaign.design, piloted)?;
+    inputs.campaign.design = design;
+    inputs.floors = floors::of(&inputs.campaign, occasions);
+    Ok(Plan {
+        pilot: seen,
+        ..sealing::plan(inputs)
+    })
 }
 
 /// Where a campaign's trials run when nobody said: command lines in the user's own surroundings, all

@@ -32,20 +32,43 @@ pub enum Next {
         /// Its voided pairs.
         voided: u32,
     },
+    /// The campaign has run for its budget, and pairs are left.
+    Spent,
 }
 
 /// The next step of a campaign with this plan and these rows.
 ///
 /// Planned pairs run in their order; a voided pair is replaced at the end, with its own launch
 /// order, as long as its case has replacements left. Pairs voided by a signal are replaced without
-/// counting against that. A case out of replacements ends the campaign. Where members run one after
-/// the other, a pair whose first ones ran goes on with the next.
+/// counting against that. A case out of replacements ends the campaign; so does a budget, once the
+/// rows have run for it, for it looks at nothing that was measured. Where members run one after the
+/// other, a pair whose first ones ran goes on with the next.
 ///
 /// # Panics
 ///
 /// With more than 2^32 pairs, which no campaign has.
 #[must_use]
 pub fn next(plan: &Plan, rows: &[TrialRecord]) -> Next {
+    match unlimited(plan, rows) {
+        Next::Run { planned, .. }
+            if spent(plan, rows) && !rows.iter().any(|row| row.pair == planned.pair) =>
+        {
+            Next::Spent
+        }
+        other => other,
+    }
+}
+
+fn spent(plan: &Plan, rows: &[TrialRecord]) -> bool {
+    let ran_ns = rows.iter().map(|row| row.ended_ns).max();
+    plan.campaign
+        .design
+        .budget_ns
+        .zip(ran_ns)
+        .is_some_and(|(budget_ns, ran_ns)| ran_ns >= budget_ns)
+}
+
+fn unlimited(plan: &Plan, rows: &[TrialRecord]) -> Next {
     let pairs = by_pair(rows);
     if let Some((planned, rows)) = begun(plan, &pairs) {
         return Next::Run {
@@ -242,6 +265,20 @@ mod tests {
         assert_eq!(planned.order, plan.pairs[0].order);
         all.extend(rows(first + 1, Some(first), &Outcome::Voided));
         assert_eq!(next(&plan, &all), Next::Exhausted { case: 0, voided: 3 });
+    }
+
+    #[test]
+    fn no_pair_is_begun_after_the_budget() {
+        let mut plan = samples::plan();
+        let mut all = Vec::new();
+        all.extend(rows(0, None, &Outcome::Ok));
+        all[1].ended_ns = 1_000;
+        for (budget_ns, spent) in [(None, false), (Some(1_001), false), (Some(1_000), true)] {
+            plan.campaign.design.budget_ns = budget_ns;
+            assert_eq!(next(&plan, &all) == Next::Spent, spent, "{budget_ns:?}");
+        }
+        assert!(matches!(next(&plan, &[]), Next::Run { .. }));
+        assert_eq!(next(&plan, &done(&plan)), Next::Finished, "it was enough");
     }
 
     #[test]

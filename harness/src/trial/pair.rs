@@ -1,8 +1,8 @@
 //! One pair, whatever it is made of.
 
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::Work;
-use wiretrial_contract::record::{Outcome, TrialRecord};
+use wiretrial_contract::plan::{PlannedPair, Work};
+use wiretrial_contract::record::{Outcome, Phase, TrialRecord};
 
 use super::guards::pair_offered;
 use super::pairs::offered_of_all;
@@ -35,6 +35,36 @@ pub fn run(
         guard(setting, earlier, &mut run.rows);
     }
     run
+}
+
+/// Runs a pair to its end where nothing is written between its members, as before the seal: one after
+/// the other, up to the first that does not count.
+pub fn whole(
+    host: &mut dyn Host,
+    setting: &Setting<'_>,
+    planned: &PlannedPair,
+    phase: Phase,
+    replaces: Option<u64>,
+) -> PairRun {
+    let mut all = PairRun {
+        rows: Vec::new(),
+        stopped: None,
+    };
+    for arms in setting.together(planned) {
+        let job = Job {
+            planned,
+            phase,
+            replaces,
+            arms: &arms,
+        };
+        let mut members = run(host, setting, &job, &all.rows);
+        all.rows.append(&mut members.rows);
+        all.stopped = members.stopped;
+        if all.stopped.is_some() || all.rows.iter().any(|row| row.outcome != Outcome::Ok) {
+            break;
+        }
+    }
+    all
 }
 
 /// Adds the guard on how far the members' loads lie apart, once all of them have run, to the rows

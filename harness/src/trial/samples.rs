@@ -369,6 +369,9 @@ pub(crate) fn plan() -> Plan {
             fail_on: FailOn::default(),
             require_conclusion: false,
             require_stable: false,
+            pilot: 0,
+            budget_ns: None,
+            time_ns: None,
         },
         topology: Topology {
             kind: TopologyKind::Loopback,
@@ -393,6 +396,7 @@ pub(crate) fn plan() -> Plan {
         attempt: 1,
         earlier_plans: Vec::new(),
         floors: Vec::new(),
+        pilot: Vec::new(),
         ci_attempt: None,
         seed,
         isolation: Isolation::Sandbox,

@@ -29,6 +29,8 @@ pub enum Purpose {
     Permutation,
     /// The order of trials inside a rate search.
     Search,
+    /// The seed of the pairs before a plan is sealed.
+    Pilot,
 }
 
 impl Purpose {
@@ -45,6 +47,7 @@ impl Purpose {
             Self::Slice => "slice",
             Self::Permutation => "permutation",
             Self::Search => "search",
+            Self::Pilot => "pilot",
         }
     }
 }

@@ -230,7 +230,7 @@ fn every_key_of_programs_is_kept() {
             ..Overrides::default()
         };
         let campaign = parse("x.toml", "schema = 1\nkind = \"paired\"\n", &overrides).unwrap();
-        let full = text::full(&campaign, 1);
+        let full = text::full(&campaign, 1, None);
         for (path, value) in values {
             assert_eq!(find(path).unwrap().values(&campaign), [value; 2], "{path}");
             assert!(full.contains(value), "{path}");
@@ -249,7 +249,7 @@ fn every_key_of_programs_is_kept() {
 fn the_plan_of_a_file_campaign() {
     let campaign = parse(".wiretrial.toml", SOFTFLOWD, &Overrides::default()).unwrap();
     assert_eq!(
-        text::brief(&campaign),
+        text::brief(&campaign, None),
         "cases    1: default\n\
          program  softflowd, built in 3 steps\n\
          trials   24 in 12 pairs, 12 a case; 5 passes each, the arms' in turns\n\
@@ -277,7 +277,7 @@ fn two_programs_side_by_side() {
     let [tcpdump, dumpcap] = [0, 1].map(|arm| live_program(&campaign, arm));
     assert_eq!((&*tcpdump.binary, &*dumpcap.binary), ("tcpdump", "dumpcap"));
     assert!(!dumpcap.counts.contains_key(&CountName::Received));
-    let brief = text::brief(&campaign);
+    let brief = text::brief(&campaign, None);
     for part in [
         "program  baseline: tcpdump, candidate: dumpcap\n",
         "touches  a pair of interfaces in two private networks, UDP ports 39053 to 39055",
@@ -690,7 +690,7 @@ fn gates_are_kept() {
         (floor.need, floor.conditions[0].test),
         (Need::All, Test::AtLeast(369_000.0))
     );
-    let brief = text::brief(&campaign);
+    let brief = text::brief(&campaign, None);
     for line in [
         "gate     worth-it: any of units-per-second up 15%, peak-rss-bytes down 20%\n",
         "gate     floor: units-per-second >= 369000\n",

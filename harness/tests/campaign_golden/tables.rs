@@ -49,13 +49,13 @@ fn every_order_of_three_arms_is_drawn_equally_often() {
 
 #[test]
 fn a_plan_says_how_many_trials_rounds_and_ports_that_is() {
-    let brief = wiretrial::campaign::text::brief(&read(TABLE));
+    let brief = wiretrial::campaign::text::brief(&read(TABLE), None);
     assert!(
         brief.contains("36 in 12 rounds, 12 a case; all arms alive"),
         "{brief}"
     );
     assert!(brief.contains("UDP ports 39053 to 39056"), "{brief}");
-    let full = wiretrial::campaign::text::full(&read(TABLE), 7);
+    let full = wiretrial::campaign::text::full(&read(TABLE), 7, None);
     let line = full
         .lines()
         .find(|line| line.trim_start().starts_with("design.reference"));

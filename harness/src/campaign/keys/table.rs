@@ -147,6 +147,28 @@ const SHARED: &[Key] = &[
         show: |at| at.campaign.design.pairs.to_string(),
     },
     Key {
+        path: "design.pilot",
+        form: Form::Count,
+        range: Range::Within(0, 6),
+        default: Default::Derived("3; 0 with design.aa"),
+        level: Level::Campaign,
+        meaning: "pairs per case that run before the plan is sealed, to say what the campaign can see; \
+                  never in an estimate, 0 for none",
+        show: |at| at.campaign.design.pilot.to_string(),
+    },
+    Key {
+        path: "design.budget",
+        form: Form::Time,
+        range: Range::Within(S, 7 * 86_400 * S),
+        default: Default::Derived("none"),
+        level: Level::Campaign,
+        meaning: "running time after which no pair is begun; a campaign that it ends is incomplete",
+        show: |at| match at.campaign.design.budget_ns {
+            Some(ns) => Nanos(ns).to_string(),
+            None => "none".into(),
+        },
+    },
+    Key {
         path: "design.margin",
         form: Form::Margin,
         range: Range::Rule(

@@ -1,0 +1,542 @@
+//! What A/A campaigns showed of this host: `<root>/floors/<host class>/<plan>.json`, one small file a
+//! campaign, never overwritten.
+//!
+//! A plan that is sealed later takes over the floors of its host class and of its own conditions, the
+//! middle one of all that are not too old, so that repeating an A/A until one looks good is of no use.
+//! A file that does not hold together is ignored and said so; none is ever trusted beyond that: what
+//! was sealed of it stands in the plan.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use wiretrial_contract::analysis::{Analysis, Comparison, Verdict, round12};
+use wiretrial_contract::clock;
+use wiretrial_contract::digest::sha256;
+use wiretrial_contract::failure::Failure;
+use wiretrial_contract::metric::{Metric, Scale};
+use wiretrial_contract::plan::{Campaign, Case, Floor, Measured, PassProgram, Plan, Work};
+use wiretrial_contract::program::ProgramSpec;
+use wiretrial_stats::bootstrap::MAX_PAIRS;
+use wiretrial_stats::interval::MIN_PAIRS;
+use wiretrial_stats::power;
+
+use super::folder::make_root;
+use super::json::pretty;
+
+/// Schema of a floor's file.
+pub const SCHEMA: &str = "wiretrial.floor/1";
+/// The folder in the evidence root.
+pub const FOLDER: &str = "floors";
+/// Days after which a floor is no longer taken over: hosts change.
+pub const MAX_AGE_DAYS: u32 = 14;
+const DAY_NS: u64 = 86_400_000_000_000;
+/// Digits of the host class in a folder's name, and of the plan in a file's.
+const CLASS_DIGITS: usize = 4;
+const PLAN_DIGITS: usize = 16;
+
+/// One A/A campaign: the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Occasion {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// SHA-256 of the host class.
+    pub host_class: String,
+    /// When it ended, RFC 3339.
+    pub measured: String,
+    /// SHA-256 of its plan.
+    pub plan_sha256: String,
+    /// Its evidence, relative to the evidence root; none where it lies elsewhere.
+    pub evidence: Option<String>,
+    /// What it showed.
+    pub floors: Vec<OneFloor>,
+    /// SHA-256 of this file with an empty text here: it shows an edit, not a forgery.
+    pub check: String,
+}
+
+/// How far equal arms came out apart in one metric of one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OneFloor {
+    /// The case.
+    pub case: String,
+    /// SHA-256 of the conditions: [`conditions`].
+    pub conditions: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Half the width of the 95 % decision interval: on the log scale, as a ratio less 1; in the unit of a
+    /// difference.
+    pub half_width: f64,
+    /// Standard deviation of the log pair ratios.
+    pub sd_log: f64,
+    /// Pairs that count.
+    pub pairs: u32,
+}
+
+/// An occasion and how long ago it was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// The occasion.
+    pub occasion: Occasion,
+    /// Whole days since it ended.
+    pub age_days: u32,
+}
+
+/// The floors of a folder that can be used.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Read {
+    /// Those not too old.
+    pub known: Vec<Known>,
+    /// A remark on the files that were ignored.
+    pub note: Option<String>,
+}
+
+impl Occasion {
+    /// What a finished A/A campaign showed; none where no case has an interval of valid evidence.
+    /// Cases that came out badly in any other way are kept: leaving them out would flatter the host.
+    #[must_use]
+    pub fn of(
+        plan: &Plan,
+        analysis: &Analysis,
+        host_class: &str,
+        now_ns: u64,
+        evidence: Option<String>,
+    ) -> Option<Self> {
+        let broken = |case: &str| {
+            let mut all = analysis.comparisons.iter();
+            all.any(|one| {
+                one.case == case
+                    && matches!(one.verdict, Some(Verdict::Invalid | Verdict::Incomplete))
+            })
+        };
+        let floors: Vec<OneFloor> = analysis
+            .comparisons
+            .iter()
+            .filter(|one| !broken(&one.case))
+            .filter_map(|one| one_floor(&plan.campaign, one))
+            .collect();
+        if floors.is_empty() {
+            return None;
+        }
+        let mut occasion = Self {
+            schema: SCHEMA.into(),
+            host_class: host_class.into(),
+            measured: clock::rfc3339(now_ns),
+            plan_sha256: analysis.plan_sha256.clone(),
+            evidence,
+            floors,
+            check: String::new(),
+        };
+        occasion.check = occasion.checked();
+        Some(occasion)
+    }
+
+    fn checked(&self) -> String {
+        let bare = Self {
+            check: String::new(),
+            ..self.clone()
+        };
+        sha256(&pretty(&bare))
+    }
+
+    /// Where it belongs below the evidence root.
+    fn place(&self) -> Option<(&str, String)> {
+        let class = self.host_class.get(..CLASS_DIGITS)?;
+        let plan = self.plan_sha256.get(..PLAN_DIGITS)?;
+        Some((class, format!("{plan}.json")))
+    }
+
+    fn holds(&self) -> bool {
+        let sound = |one: &OneFloor| {
+            let pairs = one.pairs as usize;
+            one.half_width.is_finite()
+                && one.half_width >= 0.0
+                && one.sd_log.is_finite()
+                && (MIN_PAIRS..=MAX_PAIRS).contains(&pairs)
+        };
+        self.schema == SCHEMA && self.check == self.checked() && self.floors.iter().all(sound)
+    }
+}
+
+fn one_floor(campaign: &Campaign, one: &Comparison) -> Option<OneFloor> {
+    let case = campaign.cases.iter().find(|case| case.name == one.case)?;
+    let (low, high) = one.decision.lo95.zip(one.decision.hi95)?;
+    Some(OneFloor {
+        case: one.case.clone(),
+        conditions: conditions(campaign, case),
+        metric: one.metric,
+        half_width: round12(match one.scale {
+            Scale::Ratio => ((high.ln() - low.ln()) / 2.0).exp_m1(),
+            Scale::Difference => (high - low) / 2.0,
+        }),
+        sd_log: one.sd_log?,
+        pairs: one.pairs,
+    })
+    .filter(|floor| floor.half_width.is_finite())
+}
+
+/// SHA-256 of all that a floor depends on in a case besides the host: topology, arrangement, what is
+/// sent or read, the candidate's settings but not its executable, and how much other programs may do.
+/// The A/A of a comparison has the same.
+///
+/// # Panics
+///
+/// Never: a campaign holds nothing that JSON cannot.
+#[must_use]
+pub fn conditions(campaign: &Campaign, case: &Case) -> String {
+    let topology = &campaign.topology;
+    let mut work = case.work.clone();
+    // Both arms of the A/A get what the candidate has.
+    match &mut work {
+        Work::Live(live) => {
+            live.receivers.truncate(2);
+            live.receivers.drain(..live.receivers.len().min(1));
+            for receiver in &mut live.receivers {
+                if let Measured::Outside(program) = &mut receiver.program {
+                    unnamed(program);
+                }
+            }
+        }
+        Work::Passes(passes) => {
+            passes.programs.truncate(2);
+            passes.programs.drain(..passes.programs.len().min(1));
+            for program in &mut passes.programs {
+                if let PassProgram::Outside(program) = program {
+                    unnamed(program);
+                }
+            }
+            // The file is known by its content.
+            passes.input.iter_mut().for_each(|input| input.file.clear());
+        }
+    }
+    let all = (
+        topology.kind,
+        topology.family,
+        topology.receive_cpu,
+        campaign.design.arrangement,
+        campaign.design.foreign_cpu,
+        work,
+    );
+    sha256(&serde_json::to_vec(&all).expect("a campaign is plain values"))
+}
+
+/// A program without where it is and how it is made.
+fn unnamed(program: &mut ProgramSpec) {
+    program.binary.clear();
+    program.build.clear();
+}
+
+/// Writes what a campaign showed; what is there of it already stays.
+///
+/// # Errors
+///
+/// It cannot be written (exit 4).
+pub fn keep(root: &Path, occasion: &Occasion) -> Result<(), Failure> {
+    let Some((class, name)) = occasion.place() else {
+        return Ok(());
+    };
+    let folder = root.join(FOLDER).join(class);
+    let path = folder.join(name);
+    let written = make_root(root)
+        .and_then(|()| fs::create_dir_all(&folder))
+        .and_then(
+            |()| match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut file) => file
+                    .write_all(&pretty(occasion))
+                    .and_then(|()| file.sync_all()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                Err(error) => Err(error),
+            },
+        );
+    written.map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))
+}
+
+/// Reads the floors of a host class below the evidence root, or of all classes.
+#[must_use]
+pub fn read(root: &Path, host_class: Option<&str>, now_ns: u64) -> Read {
+    let mut read = Read::default();
+    let mut ignored = Vec::new();
+    for class in names(&root.join(FOLDER)) {
+        if host_class.is_some_and(|wanted| !wanted.starts_with(&class)) {
+            continue;
+        }
+        for name in names(&root.join(FOLDER).join(&class)) {
+            let path = root.join(FOLDER).join(&class).join(&name);
+            let Some(occasion) = one(&path).filter(|occasion| {
+                occasion.place() == Some((&class, name))
+                    && host_class.is_none_or(|wanted| occasion.host_class == wanted)
+            }) else {
+                ignored.push(path);
+                continue;
+            };
+            match age_days(&occasion, now_ns) {
+                Some(age_days) if age_days <= MAX_AGE_DAYS => {
+                    read.known.push(Known { occasion, age_days });
+                }
+                Some(_) => {}
+                None => ignored.push(path),
+            }
+        }
+    }
+    read.note = ignored.first().map(|first| {
+        let more = match ignored.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(
+            "{}{more}: not a floor as a campaign of this host wrote it; ignored, remove it",
+            first.display()
+        )
+    });
+    read
+}
+
+/// A file that holds together.
+fn one(path: &Path) -> Option<Occasion> {
+    let occasion: Occasion = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    occasion.holds().then_some(occasion)
+}
+
+/// Names in a folder, sorted; none where there is no such folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Whole days since it ended; none for a time that is no time, or is to come.
+fn age_days(occasion: &Occasion, now_ns: u64) -> Option<u32> {
+    let ended_ns = clock::from_rfc3339(&occasion.measured)?;
+    u32::try_from(now_ns.checked_sub(ended_ns)? / DAY_NS).ok()
+}
+
+/// The floor of every case of a campaign that has one: the middle of all occasions with its
+/// conditions and primary metric, of an even number the higher, scaled to the planned pairs.
+#[must_use]
+pub fn of(campaign: &Campaign, known: &[Known]) -> Vec<Floor> {
+    let cases = campaign.cases.iter();
+    cases
+        .filter_map(|case| of_case(campaign, case, known))
+        .collect()
+}
+
+fn of_case(campaign: &Campaign, case: &Case, known: &[Known]) -> Option<Floor> {
+    let conditions = conditions(campaign, case);
+    let metric = campaign.design.primary;
+    let mut found: Vec<(f64, u32)> = known
+        .iter()
+        .flat_map(|known| {
+            let floors = known.occasion.floors.iter();
+            floors
+                .filter(|one| one.metric == metric && one.conditions == conditions)
+                .map(|one| (scaled(one, campaign.design.pairs), known.age_days))
+        })
+        .collect();
+    found.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (half_width, _) = *found.get(found.len() / 2)?;
+    Some(Floor {
+        case: case.name.clone(),
+        metric,
+        half_width: round12(half_width),
+        occasions: u32::try_from(found.len()).unwrap_or(u32::MAX),
+        age_days: found.iter().map(|(_, age)| *age).min()?,
+    })
+}
+
+/// What its half width would be with another number of pairs.
+fn scaled(one: &OneFloor, pairs: u32) -> f64 {
+    let of = |pairs: u32| power::half_width(pairs as usize);
+    let scale = one.metric.scale();
+    scale.size(scale.effect(one.half_width) * of(pairs) / of(one.pairs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge;
+    use crate::trial::samples;
+    use wiretrial_contract::record::{Delivery, TrialRecord};
+
+    const NOW_NS: u64 = 1_800_000_000_000_000_000;
+    const CLASS: &str = "7c1e5eed7c1e5eed";
+
+    /// A plan of six pairs and its rows; candidates cost these shares of a percent more, in turn.
+    fn finished(plan: &Plan, spread: u64) -> Analysis {
+        let rows: Vec<TrialRecord> = plan
+            .pairs
+            .iter()
+            .flat_map(|planned| {
+                let more = planned.pair % 3 * spread;
+                [("baseline", 100_000), ("candidate", 100_000 + more)].map(|(arm, ns)| {
+                    let mut report = samples::receiver();
+                    report.process_cpu_ns = Some(ns * report.copies.unique);
+                    TrialRecord {
+                        arm: arm.into(),
+                        order: planned.order.clone(),
+                        delivery: Some(Delivery::Sequences(Box::new(report))),
+                        ..samples::row(planned.pair)
+                    }
+                })
+            })
+            .collect();
+        let identity = judge::Identity {
+            plan_sha256: format!("{spread:064x}"),
+            rows_sha256: String::new(),
+            host_class: CLASS[..4].into(),
+            host: String::new(),
+        };
+        judge::analyse(plan, &rows, &identity)
+    }
+
+    fn aa() -> Plan {
+        let mut plan = samples::plan();
+        plan.campaign.design.primary = Metric::ProcessCpuNsPerPacket;
+        plan
+    }
+
+    fn occasion(spread: u64, days_ago: u64) -> Occasion {
+        let plan = aa();
+        let mut analysis = finished(&plan, spread);
+        analysis.plan_sha256 = sha256(&spread.to_le_bytes());
+        let ended_ns = NOW_NS - days_ago * DAY_NS;
+        let evidence = Some("sample/x".into());
+        Occasion::of(&plan, &analysis, CLASS, ended_ns, evidence).unwrap()
+    }
+
+    #[test]
+    fn an_aa_campaign_leaves_a_floor_and_the_next_plan_takes_it_over() {
+        let root = tempfile::tempdir().unwrap();
+        let mut plan = aa();
+        assert_eq!(
+            of(
+                &plan.campaign,
+                &read(root.path(), Some(CLASS), NOW_NS).known
+            ),
+            []
+        );
+        for spread in [1_000, 3_000, 2_000] {
+            keep(root.path(), &occasion(spread, 1)).unwrap();
+        }
+        let read = read(root.path(), Some(CLASS), NOW_NS);
+        assert_eq!((read.known.len(), read.note), (3, None));
+        plan.campaign.design.aa = false;
+        let floors = of(&plan.campaign, &read.known);
+        let middle = occasion(2_000, 1);
+        let middle = middle
+            .floors
+            .iter()
+            .find(|one| one.metric == plan.campaign.design.primary);
+        let half_width = middle.unwrap().half_width;
+        assert!((0.01..0.03).contains(&half_width), "{half_width}");
+        let [floor] = &floors[..] else {
+            panic!("{floors:?}")
+        };
+        assert!((floor.half_width - half_width).abs() < 1e-9, "{floor:?}");
+        assert_eq!((floor.occasions, floor.age_days), (3, 1));
+        // More pairs see more.
+        plan.campaign.design.pairs = 24;
+        assert!(of(&plan.campaign, &read.known)[0].half_width < half_width / 2.0);
+    }
+
+    #[test]
+    fn of_two_occasions_the_worse_counts() {
+        let known: Vec<Known> = [1_000, 3_000]
+            .map(|spread| Known {
+                occasion: occasion(spread, 1),
+                age_days: 1,
+            })
+            .into();
+        let both = of(&aa().campaign, &known);
+        assert_eq!(
+            both[0].half_width,
+            of(&aa().campaign, &known[1..])[0].half_width
+        );
+    }
+
+    #[test]
+    fn what_is_old_or_of_another_class_or_conditions_is_not_used() {
+        let root = tempfile::tempdir().unwrap();
+        keep(root.path(), &occasion(1_000, 15)).unwrap();
+        assert_eq!(
+            read(root.path(), Some(CLASS), NOW_NS),
+            Read::default(),
+            "too old"
+        );
+        keep(root.path(), &occasion(2_000, 14)).unwrap();
+        let one = read(root.path(), Some(CLASS), NOW_NS);
+        assert_eq!(one.known.len(), 1);
+        assert_eq!(read(root.path(), Some("8c1e"), NOW_NS), Read::default());
+        for change in [
+            |campaign: &mut Campaign| {
+                samples::live_mut(&mut campaign.cases[0]).traffic.rate_pps += 1
+            },
+            |campaign: &mut Campaign| {
+                samples::capture_mut(&mut campaign.cases[0], 1).immediate ^= true;
+            },
+            |campaign: &mut Campaign| campaign.design.foreign_cpu = 0.5,
+        ] {
+            let mut campaign = aa().campaign;
+            assert_eq!(of(&campaign, &one.known).len(), 1);
+            change(&mut campaign);
+            assert_eq!(of(&campaign, &one.known), []);
+        }
+        let mut other = aa().campaign;
+        other.topology.port += 10;
+        samples::capture_mut(&mut other.cases[0], 0).immediate ^= true;
+        other.cases[0].name = "renamed".into();
+        assert_eq!(
+            of(&other, &one.known).len(),
+            1,
+            "only what the candidate has counts"
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_touched_is_ignored_with_a_note() {
+        let root = tempfile::tempdir().unwrap();
+        let good = occasion(1_000, 1);
+        keep(root.path(), &good).unwrap();
+        let folder = root.path().join("floors/7c1e");
+        let path = folder.join(good.place().unwrap().1);
+        let text = fs::read_to_string(&path).unwrap();
+        // What is there is never overwritten.
+        let mut better = good.clone();
+        better.floors.clear();
+        keep(root.path(), &better).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+
+        fs::write(&path, text.replacen("\"pairs\": 6", "\"pairs\": 200", 1)).unwrap();
+        fs::write(folder.join("notes.txt"), "hello").unwrap();
+        let touched = read(root.path(), Some(CLASS), NOW_NS);
+        assert_eq!(touched.known, []);
+        let note = touched.note.unwrap();
+        assert!(note.contains(" and 1 more: not a floor"), "{note}");
+
+        fs::write(&path, &text).unwrap();
+        fs::remove_file(folder.join("notes.txt")).unwrap();
+        assert_eq!(read(root.path(), Some(CLASS), NOW_NS).known.len(), 1);
+        // The same digits, another class.
+        let other = read(root.path(), Some("7c1e5eed00000000"), NOW_NS);
+        assert!(other.known.is_empty() && other.note.is_some());
+        let early = read(root.path(), Some(CLASS), NOW_NS - 2 * DAY_NS);
+        assert!(
+            early.known.is_empty() && early.note.is_some(),
+            "from the future"
+        );
+    }
+
+    #[test]
+    fn broken_evidence_leaves_no_floor() {
+        let plan = aa();
+        let mut analysis = finished(&plan, 1_000);
+        for one in &mut analysis.comparisons {
+            one.verdict = one.verdict.map(|_| Verdict::Invalid);
+        }
+        assert_eq!(Occasion::of(&plan, &analysis, CLASS, NOW_NS, None), None);
+    }
+}
