@@ -78,7 +78,8 @@ fn the_demo_resolved() {
         "rest_ns": 100000000,
         "foreign_cpu": 0.025,
         "fail_on": "regressed_worthwhile",
-        "require_conclusion": false
+        "require_conclusion": false,
+        "pilot": 3
       },
       "topology": {
         "kind": "loopback",
@@ -206,11 +207,36 @@ fn the_demo_resolved() {
 fn the_plan_of_the_demo() {
     insta::assert_snapshot!(text::brief(&demo(&Overrides::default()), None), @r#"
     cases    2: 20k, 50k
-    trials   48 in 24 pairs, 12 a case; both arms alive, 50ms slices
-    time     about 1 min 41 s: 1 min 12 s sending, 29 s not
+    trials   48 in 24 pairs, 12 a case after 3 of a pilot; both arms alive, 50ms slices
+    time     about 2 min 7 s: 1 min 30 s sending, 37 s not
     touches  lo in a private network, UDP ports 39053 to 39055; a new folder of evidence/
-    effect   not known before pairs have run; wiretrial run floor shows what this host sees
+    effect   the pilot will say; wiretrial run floor shows what this host sees
     "#);
+}
+
+/// Twenty cases that are over in minutes, one arm after the other too.
+#[test]
+fn the_plan_of_a_calibration() {
+    let of = |set: &[&str]| {
+        let overrides = Overrides {
+            set: set.iter().map(ToString::to_string).collect(),
+            ..Overrides::default()
+        };
+        let campaign = shipped::load("calibrate", &overrides).unwrap();
+        assert!(campaign.design.aa && campaign.design.pilot == 0);
+        assert_eq!(campaign.cases.len(), 20);
+        let brief = text::brief(&campaign, None);
+        assert!(!brief.contains("few slices"), "{brief}");
+        brief.lines().nth(2).unwrap().to_owned()
+    };
+    assert_eq!(
+        of(&[]),
+        "time     about 7 min 18 s: 2 min 24 s sending, 4 min 54 s not"
+    );
+    assert_eq!(
+        of(&["design.arrangement=sequential"]),
+        "time     about 10 min 30 s: 3 min 12 s sending, 7 min 18 s not"
+    );
 }
 
 #[test]
@@ -234,6 +260,8 @@ fn the_full_plan_of_a_quick_demo() {
       question                  Does a buffered ring cost less per packet than immediate mode?  (default Is the candidate better than the baseline?)
       workload.kind             live  (default)
       design.pairs              6  (default 12)
+      design.pilot              0  (default: 3; 0 with design.aa)
+      design.budget             none  (default: none)
       design.margin             3%  (default none)
       design.primary            capture-cost-ns-per-packet  (default: the first metric of its trials)
       design.arrangement        interleaved  (default)
@@ -303,6 +331,8 @@ fn every_key_is_kept() {
         ("name", "other"),
         ("question", "Is it so?"),
         ("design.pairs", "20"),
+        ("design.pilot", "5"),
+        ("design.budget", "90s"),
         ("design.margin", "7%"),
         ("design.require-stable", "true"),
         ("design.primary", "process-cpu-ns-per-packet"),

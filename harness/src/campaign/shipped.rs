@@ -20,7 +20,7 @@ pub struct Shipped {
 }
 
 /// All campaigns.
-pub const ALL: [Shipped; 3] = [
+pub const ALL: [Shipped; 4] = [
     Shipped {
         name: "demo",
         path: "campaigns/demo.toml",
@@ -30,6 +30,11 @@ pub const ALL: [Shipped; 3] = [
         name: "floor",
         path: "campaigns/floor.toml",
         text: include_str!("../../../campaigns/floor.toml"),
+    },
+    Shipped {
+        name: "calibrate",
+        path: "campaigns/calibrate.toml",
+        text: include_str!("../../../campaigns/calibrate.toml"),
     },
     Shipped {
         name: "tcpdump-dumpcap",
@@ -166,7 +171,7 @@ mod tests {
         assert_eq!(
             load("dmo", &Overrides::default()).unwrap_err(),
             Failure::usage(
-                "unknown campaign dmo; shipped: demo, floor, tcpdump-dumpcap; a file is named with a / or .toml"
+                "unknown campaign dmo; shipped: demo, floor, calibrate, tcpdump-dumpcap; a file is named with a / or .toml"
             )
         );
     }

@@ -252,10 +252,10 @@ fn the_plan_of_a_file_campaign() {
         text::brief(&campaign, None),
         "cases    1: default\n\
          program  softflowd, built in 3 steps\n\
-         trials   24 in 12 pairs, 12 a case; 5 passes each, the arms' in turns\n\
+         trials   24 in 12 pairs, 12 a case after 3 of a pilot; 5 passes each, the arms' in turns\n\
          time     as long as the passes take, 60s each at most\n\
          touches  reads bench/mix.pcap; a new folder of evidence/\n\
-         effect   not known before pairs have run; wiretrial run floor shows what this host sees\n"
+         effect   the pilot will say; wiretrial run floor shows what this host sees\n"
     );
     assert_eq!(
         text::duration(&campaign),
