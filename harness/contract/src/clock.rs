@@ -184,6 +184,11 @@ mod tests {
     #[test]
     fn wall_times() {
         assert_eq!(rfc3339(1_796_048_553_999_999_999), "2026-11-30T14:22:33Z");
+        let whole_s = Some(1_796_048_553_000_000_000);
+        assert_eq!(from_rfc3339("2026-11-30T14:22:33Z"), whole_s);
+        for other in ["", "2026-11-30", "yesterday", "1969-01-01T00:00:00Z"] {
+            assert_eq!(from_rfc3339(other), None, "{other}");
+        }
         assert_eq!(folder_time(1_796_048_553_000_000_000), "20261130T142233Z");
     }
 }

@@ -957,10 +957,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         Reason,
         "budget_exhausted",
-        "the time budget ended before the plan",
-        "the harness",
+        "design.budget was spent before all pairs had run; the interval is there and decides nothing",
+        "the harness: no pair is begun once the rows have run that long",
         "voids and quiet waits took longer than expected",
-        "a larger budget in a new plan, or resume",
+        "a larger budget in a new campaign; this one cannot be resumed",
     ),
     entry(
         Reason,

@@ -59,6 +59,26 @@ pub(super) const TERMS: &[(&str, &str)] = &[
         "trials before the plan is sealed, to learn the noise; never in an estimate",
     ),
     (
+        "detectable effect",
+        "the smallest true change that the planned pairs find with 80 % power, by the noise the pilot or the A/A floor showed",
+    ),
+    (
+        "pairs needed",
+        "pairs at which equal arms are called the same within the margin with 80 % power; with fewer a campaign is underpowered",
+    ),
+    (
+        "floor",
+        "how far equal arms come out apart: half the 95 % decision interval of A/A campaigns on hosts of one class under the same conditions, the middle one of the last 14 days",
+    ),
+    (
+        "occasion",
+        "one finished A/A campaign that a floor is made from",
+    ),
+    (
+        "budget",
+        "running time after which no pair is begun; it looks at no value, and what it ends is incomplete",
+    ),
+    (
         "rehearsal",
         "one short trial of every arm and case before the plan is sealed; never in an estimate",
     ),

@@ -6,7 +6,8 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::TrialRecord;
 
-use super::{Opened, Options};
+use super::Options;
+use super::opened::Opened;
 use crate::evidence::folder::{Folder, NOISE, PILOT, PLAN, RAW};
 use crate::evidence::json::pretty;
 use crate::evidence::rows::Rows;

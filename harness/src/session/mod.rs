@@ -4,33 +4,32 @@
 mod before;
 mod cut;
 pub(crate) mod inputs;
+mod opened;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use before::Before;
+use opened::Opened;
 use wiretrial_contract::analysis::Analysis;
 use wiretrial_contract::clock;
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{Campaign, Placement, Plan, Seed, Workload};
+use wiretrial_contract::plan::{Campaign, Plan, Seed};
 use wiretrial_contract::record::TrialRecord;
 use wiretrial_contract::units::Nanos;
 
 use crate::campaign::{file, plan as sealing};
-use crate::evidence::environment::{self, Environment, HOST};
+use crate::evidence::environment::{Environment, HOST};
 use crate::evidence::folder::{self, Folder, PLAN, RAW, ROOT, SUMS};
 use crate::evidence::json::pretty;
 use crate::evidence::rows::Rows;
 use crate::evidence::{again, finish, floors};
 use crate::executables::{self, Found, FoundArm, Named};
-use crate::host::{
-    HostLock, Interrupt, IsolationChoice, LocalHost, Setting as HostSetting, choose_placement,
-    class,
-};
+use crate::host::{HostLock, Interrupt, IsolationChoice, LocalHost, class};
 use crate::pilot;
 use crate::revision::Built;
 use crate::run::{self, End};
@@ -84,14 +83,6 @@ pub struct Session {
     run_id: u64,
     began_ns: u64,
     gone_ns: u64,
-}
-
-/// The host, opened, with everything that is the same for a new and a resumed campaign.
-struct Opened {
-    host: LocalHost,
-    found: Found,
-    libpcap: Option<String>,
-    class: class::HostClass,
 }
 
 impl Session {
@@ -390,108 +381,6 @@ impl Session {
     }
 }
 
-impl Opened {
-    fn open(campaign: &Campaign, found: Found, options: &Options) -> Result<Self, Failure> {
-        let mut host = LocalHost::open(&HostSetting {
-            executable: Path::new("/proc/self/exe"),
-            receivers: &match campaign.workload() {
-                Workload::Live => found.receivers(),
-                // Nothing is captured.
-                Workload::File | Workload::Command => Vec::new(),
-            },
-            isolation: isolation(campaign, options.isolation),
-            topology: campaign.topology.kind,
-            receive_cpu: campaign.topology.receive_cpu,
-            interrupt: options.interrupt.clone(),
-            lock: options.lock.clone(),
-        })?;
-        let libpcap = host.libpcap_of(&found.receiver)?;
-        let nic = host.nic();
-        let class = class::of(
-            host.facts(),
-            libpcap.as_deref(),
-            host.isolation(),
-            nic.as_ref(),
-        );
-        Ok(Self {
-            host,
-            found,
-            libpcap,
-            class,
-        })
-    }
-
-    /// Pins the harness and the agent to the senders' CPUs. Where that fails nothing is pinned.
-    fn place(&mut self, campaign: &Campaign) -> Placement {
-        let senders = campaign
-            .cases
-            .iter()
-            .filter_map(|case| Some(case.live()?.traffic.senders))
-            .max()
-            .unwrap_or(1);
-        let placement = choose_placement(&self.host.facts().cpus_allowed, senders);
-        let placement = if placement.receiver.is_some() && self.host.pin(&placement) {
-            placement
-        } else {
-            Placement::default()
-        };
-        self.host.steered(placement)
-    }
-
-    fn check_ports(&self, campaign: &Campaign) -> Result<(), Failure> {
-        if campaign.workload() != Workload::Live {
-            return Ok(());
-        }
-        let targets: Vec<SocketAddr> = (0..=campaign.arms.len())
-            .map(|arm| campaign.topology.target(arm))
-            .collect();
-        self.host.check_ports(&targets)
-    }
-
-    /// The agent holds the control port for the whole session.
-    fn hold_control_port(&mut self, campaign: &Campaign) -> Result<(), Failure> {
-        if campaign.workload() != Workload::Live {
-            return Ok(());
-        }
-        self.host
-            .agent()
-            .sink(campaign.topology.target(campaign.arms.len()))
-    }
-
-    /// SHA-256 of the boot id.
-    fn boot(&self) -> Option<String> {
-        let id = self.host.facts().boot_id.as_ref();
-        id.map(|id| sha256(id.as_bytes()))
-    }
-
-    fn note_session(
-        &self,
-        folder: &Folder,
-        environment: &mut Environment,
-        rows_before: u64,
-        torn_bytes: Option<u64>,
-    ) -> Result<(), Failure> {
-        let mut facts = self.host.facts().clone();
-        let boot = self.boot();
-        environment::keep_private(folder, &mut facts)?;
-        environment.sessions.push(environment::Session {
-            began: clock::rfc3339(clock::realtime_ns()),
-            rows_before,
-            torn_bytes,
-            boot,
-            isolation: self.host.isolation(),
-            notes: self.host.notes().to_vec(),
-            hosts: BTreeMap::from([(HOST.to_owned(), facts)]),
-            classes: BTreeMap::from([(
-                HOST.to_owned(),
-                (self.class.sha256.clone(), self.class.words.clone()),
-            )]),
-            libpcap: self.libpcap.clone(),
-        });
-        environment.write(folder)
-    }
-}
-
 /// Refuses to go on where the budget is spent and what was measured is judged.
 fn refuse_spent(folder: &Folder, plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
     let judged = folder.path().join(SUMS).exists();
@@ -521,15 +410,6 @@ fn sealed(
         pilot: seen,
         ..sealing::plan(inputs)
     })
-}
-
-/// Where a campaign's trials run when nobody said: command lines in the user's own surroundings, all
-/// else apart from the host.
-fn isolation(campaign: &Campaign, choice: IsolationChoice) -> IsolationChoice {
-    match (campaign.workload(), choice) {
-        (Workload::Command, IsolationChoice::Auto) => IsolationChoice::None,
-        _ => choice,
-    }
 }
 
 /// Refuses arms that do not differ, unless that is the point.
