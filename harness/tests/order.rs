@@ -7,8 +7,10 @@ mod fake;
 use fake::campaign::{plan, programs, setting};
 use fake::{FakeHost, Fault};
 use wiretrial::campaign::plan as sealing;
-use wiretrial::evidence::replay;
+use wiretrial::evidence::folder::Folder;
+use wiretrial::evidence::json::pretty;
 use wiretrial::evidence::rows::{self, Rows, read_chain};
+use wiretrial::evidence::{replay, verify};
 use wiretrial::judge;
 use wiretrial::pilot;
 use wiretrial::run::{self, End};
@@ -16,6 +18,7 @@ use wiretrial::trial::pair::{self, PairRun};
 use wiretrial::trial::pairs;
 use wiretrial::trial::setting::Job;
 use wiretrial_contract::analysis::{Analysis, LoadVerdict, Verdict};
+use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, LaunchOrder, Plan};
 use wiretrial_contract::record::{LedgerState, Outcome, Phase, Share, Stage, Step, TrialRecord};
@@ -393,6 +396,58 @@ fn what_a_pilot_shows_is_in_the_plan() {
         "{}",
         pilot::outlook::line(&plan)
     );
+}
+
+/// Writes plan and rows of a pilot as a session does.
+fn keep_pilot(folder: &Folder, own: &Plan, rows: &[TrialRecord]) {
+    let bytes = pretty(own);
+    folder.write("pilot/noise/plan.json", &bytes).unwrap();
+    let place = folder.path().join("pilot/noise");
+    let _ = std::fs::remove_file(place.join(rows::FILE));
+    let mut chain = Rows::create(&place, &sha256(&bytes)).unwrap();
+    chain.append(&mut rows.to_vec()).unwrap();
+}
+
+#[test]
+fn verify_makes_the_numbers_of_a_pilot_again_from_its_rows() {
+    let mut plan = plan(&[]);
+    let (own, rows, _) = piloted(&plan, &[]);
+    let piloted = (own, rows);
+    (_, plan.pilot) = pilot::decided(&plan.campaign.design, Some(&piloted)).unwrap();
+    let (own, rows) = piloted;
+    let root = tempfile::tempdir().unwrap();
+    let folder = Folder::create(&root.path().join("x")).unwrap();
+    keep_pilot(&folder, &own, &rows);
+    assert_eq!(verify::check_noise(&folder, &plan), Ok(()));
+
+    let refused = |plan: &Plan, what: &str| {
+        let failure = verify::check_noise(&folder, plan).unwrap_err();
+        assert_eq!(failure.code, 5);
+        assert!(failure.message.contains(what), "{failure}");
+    };
+    let mut better = plan.clone();
+    better.pilot[1].detectable = Some(0.001);
+    refused(&better, "plan.json /pilot/1/detectable");
+    better.pilot.clear();
+    refused(&better, "plan.json /pilot");
+    let mut other = plan.clone();
+    other.seed = Seed(1);
+    refused(&other, "it is not the pilot of the sealed plan");
+    let mut timed = plan.clone();
+    timed.campaign.design.time_ns = Some(60_000_000_000);
+    refused(&timed, "it is not the pilot of the sealed plan");
+
+    // Rows with a chain that holds, and another story.
+    let mut told = rows.clone();
+    for row in told.iter_mut().filter(|row| row.pair >= 4) {
+        row.ended_ns += 1_000_000_000;
+    }
+    keep_pilot(&folder, &own, &told);
+    refused(&plan, "/pair_ns");
+    keep_pilot(&folder, &own, &rows[..10]);
+    refused(&plan, "the pilot ends before its pair 5");
+    std::fs::write(folder.path().join("pilot/noise/trials.jsonl"), "{}\n").unwrap();
+    refused(&plan, "row 0");
 }
 
 #[test]

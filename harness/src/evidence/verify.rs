@@ -199,9 +199,17 @@ fn check_pilot(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// The pilot hangs on a plan of its own too, and what the sealed plan says of it, the pairs that it
-/// chose included, is what its rows give.
-fn check_noise(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
+/// Checks the pilot: it hangs on a plan of its own too, and what the sealed plan says of it, the pairs
+/// that it chose included, is what its rows give.
+///
+/// # Errors
+///
+/// Exit 5, with what differs; exit 4 where a file of it is missing.
+///
+/// # Panics
+///
+/// Never: what a pilot shows has string keys.
+pub fn check_noise(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
     let piloted = match pilot::plan(plan) {
         None => None,
         Some(own) => {

@@ -40,6 +40,10 @@ pub fn round_ns(pilot: &[PilotCase]) -> Option<u64> {
 ///
 /// Not even 6 fit (exit 2, with the time they need), or the pilot does not say how long a pair takes
 /// (exit 3).
+///
+/// # Panics
+///
+/// Never: 256 fits.
 pub fn pairs(time_ns: u64, pilot: &[PilotCase]) -> Result<u32, Failure> {
     let round_ns = round_ns(pilot).filter(|ns| *ns > 0).ok_or_else(|| {
         Failure::host(

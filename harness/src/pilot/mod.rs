@@ -136,7 +136,9 @@ pub fn run(
             return Err(signal);
         }
         if pair.rows.is_empty() {
-            return Err(Failure::host("the first pilot pair could not be launched"));
+            return Err(Failure::host(
+                "a pilot pair could not be launched; see wiretrial doctor",
+            ));
         }
         records.append(&mut pair.rows);
         progress(&records);
