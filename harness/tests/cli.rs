@@ -101,6 +101,23 @@ fn wrong_campaigns() {
 }
 
 #[test]
+fn a_time_is_for_the_pilot_to_fill() {
+    let bench = Bench::new();
+    run(bench.wiretrial(&["run", "demo", "--quick", "--time", "5m"])).assert(
+        2,
+        "--time lets the pilot choose the pairs, and design.pilot is 0; --set design.pilot=3, or --pairs",
+    );
+    let both = run(bench.wiretrial(&["run", "demo", "--pairs", "12", "--time", "5m"]));
+    assert_eq!(both.code, Some(2));
+    assert!(both.stderr.contains("--time"), "{}", both.stderr);
+    let no_time = run(bench.wiretrial(&["run", "demo", "--time", "5"]));
+    assert_eq!(no_time.code, Some(2));
+    run(bench.wiretrial(&["run", "demo", "--set", "design.pilot=7"]))
+        .assert(2, "design.pilot is 7; it must be 0 to 6");
+    assert!(!bench.path("evidence").exists());
+}
+
+#[test]
 fn equal_arms_are_refused_unless_asked_for() {
     let bench = Bench::new();
     let ended = run(bench.campaign(&["--set", "arm.baseline.receiver.immediate=false"]));
