@@ -20,7 +20,7 @@ use wiretrial::trial::setting::Job;
 use wiretrial_contract::analysis::{Analysis, LoadVerdict, Verdict};
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{Campaign, LaunchOrder, Plan};
+use wiretrial_contract::plan::{Campaign, LaunchOrder, Plan, Seed};
 use wiretrial_contract::record::{LedgerState, Outcome, Phase, Share, Stage, Step, TrialRecord};
 
 const PLAN_SHA256: &str = "00";
