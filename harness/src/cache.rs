@@ -117,7 +117,7 @@ fn copy(from: &Path, folder: &Path, name: &OsStr, sha256: &str, mode: u32) -> io
 }
 
 /// The user's cache.
-fn users() -> Option<PathBuf> {
+pub(crate) fn users() -> Option<PathBuf> {
     let var = |name| {
         std::env::var_os(name)
             .map(PathBuf::from)

@@ -8,6 +8,7 @@ mod cache;
 pub mod campaign;
 pub mod cli;
 pub mod compare;
+pub mod elsewhere;
 pub mod evidence;
 pub mod executables;
 pub mod explain;

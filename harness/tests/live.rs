@@ -135,6 +135,15 @@ fn identities_hold(arrangement: &str) {
     let verified = run(bench.wiretrial(&["verify"]));
     assert_eq!(verified.code, Some(0), "{}", verified.stderr);
     assert!(verified.stdout.ends_with("equal\n"), "{}", verified.stdout);
+    let script = bench.evidence().join("recompute.py");
+    let redone = std::process::Command::new("python3").arg(script).output();
+    let redone: Ended = redone.unwrap().into();
+    assert_eq!(redone.code, Some(0), "{}", redone.stderr);
+    assert!(
+        redone.stdout.contains("verdicts: equal"),
+        "{}",
+        redone.stdout
+    );
     bench.wait_until_gone();
 }
 

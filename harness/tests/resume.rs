@@ -19,11 +19,12 @@ use fake::{FakeHost, Fault};
 use wiretrial::evidence::again;
 use wiretrial::evidence::environment::{Environment, FILE as ENVIRONMENT, HOST, Session};
 use wiretrial::evidence::finish::finish;
-use wiretrial::evidence::folder::{ANALYSIS, Folder, PILOT, PLAN, SUMS};
+use wiretrial::evidence::folder::{ANALYSIS, Folder, NOISE, PILOT, PLAN, SUMS};
 use wiretrial::evidence::json::pretty;
 use wiretrial::evidence::rows::{self, Rows};
 use wiretrial::evidence::verify::verify;
 use wiretrial::host::Interrupt;
+use wiretrial::pilot;
 use wiretrial::run;
 use wiretrial_contract::clock;
 use wiretrial_contract::digest::sha256;
@@ -115,7 +116,7 @@ fn campaign(path: &Path, told: fake::Told) -> Result<(), Failure> {
     .map(|_| ())
 }
 
-/// Rehearses and seals.
+/// Rehearses, runs the pilot and seals.
 fn begin(path: &Path, host: &mut FakeHost) -> Result<(), Failure> {
     let arrangement = std::env::var(ARRANGEMENT).unwrap();
     let plan = plan(&[&format!("design.arrangement={arrangement}")]);
@@ -132,12 +133,25 @@ fn begin(path: &Path, host: &mut FakeHost) -> Result<(), Failure> {
         ..plan
     };
     let folder = Folder::create(path)?;
-    let rehearsal = run::rehearsal_plan(&plan);
-    let bytes = pretty(&rehearsal);
-    folder.write(&format!("{PILOT}/{PLAN}"), &bytes)?;
-    let mut rows = Rows::create(&path.join(PILOT), &sha256(&bytes))?;
     let programs = programs();
-    run::rehearse(host, &setting(&rehearsal, &programs), &rehearsal, &mut rows)?;
+    let start = |plan: &Plan, place: &str| {
+        let bytes = pretty(plan);
+        folder.write(&format!("{place}/{PLAN}"), &bytes)?;
+        Rows::create(&path.join(place), &sha256(&bytes))
+    };
+    let rehearsal = run::rehearsal_plan(&plan);
+    let mut rows = start(&rehearsal, PILOT)?;
+    let at = setting(&rehearsal, &programs);
+    run::rehearse(host, &at, &rehearsal, &mut rows)?;
+    let noise = pilot::plan(&plan).unwrap();
+    let mut rows = start(&noise, NOISE)?;
+    let at = setting(&noise, &programs);
+    let seen = pilot::run(host, &at, &noise, &mut rows, &mut |_| ())?;
+    let (_, seen) = pilot::decided(&plan.campaign.design, Some(&(noise, seen)))?;
+    let plan = Plan {
+        pilot: seen,
+        ..plan
+    };
     Environment::new().write(&folder)?;
     let bytes = pretty(&plan);
     folder.write(PLAN, &bytes)?;
@@ -266,15 +280,15 @@ fn resumed(folder: &Path, arrangement: &str) -> Vec<u8> {
     fs::read(folder.join(ANALYSIS)).unwrap()
 }
 
-/// Steps of the rehearsal, of the second pair, and of the end.
+/// Steps of the rehearsal, the pilot, the second pair, and the end.
 fn chosen(steps: &[String]) -> Vec<usize> {
     let rows: Vec<usize> = (0..steps.len())
         .filter(|at| steps[*at].ends_with(" rows"))
         .collect();
     let (first, second) = (rows[0], rows[1]);
-    let rehearsal = (0..steps.len()).find(|at| steps[*at] == "go -> generator");
-    rehearsal
-        .into_iter()
+    let sends = |at: &usize| steps[*at] == "go -> generator";
+    let before = (0..steps.len()).filter(sends).take(2);
+    before
         .chain(first..=second)
         .chain([steps.len() - 1])
         .collect()
@@ -307,10 +321,21 @@ fn killed_at_every_step_of_a_sequential_pair_it_ends_the_same() {
 fn killed_five_times_it_ends_the_same() {
     let whole = whole("interleaved");
     let folder = whole.root.path().join("five");
-    let steps_a_pair = whole.steps.len() / 7;
+    let begun = whole
+        .steps
+        .iter()
+        .position(|step| step == "2 rows")
+        .unwrap();
+    let steps_a_pair =
+        whole.steps.len() - whole.steps.iter().rposition(|s| s == "10 rows").unwrap();
     for times in 0..5 {
-        // Each time some way into what is left.
-        Process::start(&folder, "interleaved").kill_at(steps_a_pair + 3 + 2 * times);
+        // First in the pilot's wake, then each time some way into what is left.
+        let at = if times == 0 {
+            begun
+        } else {
+            steps_a_pair / 2 + times * 5
+        };
+        Process::start(&folder, "interleaved").kill_at(at);
     }
     assert!(resumed(&folder, "interleaved") == whole.analysis);
     let sessions = Environment::read(&Folder::open(&folder).unwrap()).unwrap();
@@ -378,8 +403,8 @@ fn a_signal_voids_the_pair_it_hits_and_nothing_else() {
     let whole = whole("interleaved");
     let folder = whole.root.path().join("signal");
     let sends = |at: &usize| whole.steps[*at] == "go -> generator";
-    // The rehearsal sends too.
-    let at = (0..whole.steps.len()).filter(sends).nth(3).unwrap();
+    // The rehearsal and the pilot send too.
+    let at = (0..whole.steps.len()).filter(sends).nth(6).unwrap();
     let mut process = Process::start(&folder, "interleaved").until(at, |child| {
         let id = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
         nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).unwrap();

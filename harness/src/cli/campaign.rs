@@ -190,6 +190,9 @@ fn begin(session: &Session) {
     for remark in warning.iter().chain(session.notes()).take(NOTES) {
         note(&format!("  {remark}"));
     }
+    if let Some(remark) = session.names_host() {
+        note(&format!("  {remark}"));
+    }
     note(&format!("  {}", outlook::line(plan)));
     note(&format!(
         "  sealed as {}, seed {}, {}: {}",

@@ -4,9 +4,11 @@ mod campaign;
 mod compare;
 mod doctor;
 mod explain;
+mod judge;
 mod new;
 mod options;
 mod output;
+mod pack;
 mod plan;
 mod run;
 mod verify;
@@ -28,7 +30,9 @@ look     plan CAMPAIGN   what would run, nothing is touched  wiretrial plan demo
          explain WORD    what a word in a report means       wiretrial explain coupled
          doctor          what this host can do               wiretrial doctor
 check    verify [DIR]    recompute evidence from its rows    wiretrial verify
+         judge pairs FILE    numbers measured elsewhere      wiretrial judge pairs times.csv
 keep     new [KIND]      a commented campaign to start from  wiretrial new program
+         pack [DIR]      one archive of evidence             wiretrial pack evidence/latest
 
 Every verb has --help with its options. Data goes to stdout, the rest to stderr.
 ";
@@ -51,6 +55,8 @@ enum Verb {
     Explain(explain::Arguments),
     Doctor(doctor::Arguments),
     Verify(verify::Arguments),
+    Judge(judge::Arguments),
+    Pack(pack::Arguments),
     /// Hold a campaign's namespaces and counters; speaks the line protocol
     #[command(hide = true)]
     Agent,
@@ -83,6 +89,8 @@ pub fn main() -> ExitCode {
         Some(Verb::Explain(arguments)) => explain::run(&arguments),
         Some(Verb::Doctor(arguments)) => doctor::run(&arguments),
         Some(Verb::Verify(arguments)) => verify::run(&arguments),
+        Some(Verb::Judge(arguments)) => judge::run(&arguments),
+        Some(Verb::Pack(arguments)) => pack::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::from(exit::DONE),

@@ -12,7 +12,7 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::record::HostFacts;
 
 use super::folder::{Folder, PRIVATE};
-use super::json::pretty;
+use super::json::{pretty, schema};
 
 /// Name of the file.
 pub const FILE: &str = "environment.json";
@@ -69,15 +69,10 @@ impl Environment {
     ///
     /// It cannot be read (exit 4) or parsed (exit 5).
     pub fn read(folder: &Folder) -> Result<Self, Failure> {
-        let environment: Self = serde_json::from_slice(&folder.read(FILE)?)
-            .map_err(|error| Failure::mismatch(format!("{FILE}: {error}")))?;
-        if environment.schema != SCHEMA {
-            return Err(Failure::mismatch(format!(
-                "{FILE}: schema {} is not {SCHEMA}",
-                environment.schema
-            )));
-        }
-        Ok(environment)
+        let bytes = folder.read(FILE)?;
+        schema(FILE, &bytes, SCHEMA)?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| Failure::mismatch(format!("{FILE}: {error}")))
     }
 
     /// Writes it.

@@ -12,7 +12,7 @@ use wiretrial_contract::record::TrialRecord;
 
 use super::folder::{ANALYSIS, Folder, NOISE, PILOT, RAW};
 use super::json::pretty;
-use super::{reports, rows};
+use super::{privacy, recompute, reports, rows};
 use crate::judge;
 
 /// Judges the rows of a sealed plan and writes analysis, reports and hashes. `host` is the host's class
@@ -38,10 +38,12 @@ pub fn finish(
     drop_empty(&folder.path().join(RAW));
     drop_empty(&folder.path().join(PILOT).join(RAW));
     drop_empty(&folder.path().join(NOISE).join(RAW));
+    privacy::clean_logs(folder)?;
     folder.write(ANALYSIS, &pretty(&analysis))?;
     for (name, bytes) in reports::render(&analysis) {
         folder.write(&name, bytes.as_bytes())?;
     }
+    folder.write(recompute::FILE, recompute::TEXT.as_bytes())?;
     folder.write_sums()?;
     Ok(analysis)
 }

@@ -200,17 +200,10 @@ impl Folder {
     /// It cannot be read (exit 4) or is not a plan of a version this build reads (exit 5).
     pub fn plan(&self) -> Result<(Plan, String), Failure> {
         let bytes = self.read(PLAN)?;
-        let plan: Plan = serde_json::from_slice(&bytes).map_err(|error| {
-            Failure::mismatch(format!("{}: {error}", self.path.join(PLAN).display()))
-        })?;
-        if plan.schema != wiretrial_contract::plan::PLAN_SCHEMA {
-            return Err(Failure::mismatch(format!(
-                "{}: schema {} is not {}",
-                self.path.join(PLAN).display(),
-                plan.schema,
-                wiretrial_contract::plan::PLAN_SCHEMA
-            )));
-        }
+        let shown = self.path.join(PLAN).display().to_string();
+        super::json::schema(&shown, &bytes, wiretrial_contract::plan::PLAN_SCHEMA)?;
+        let plan: Plan = serde_json::from_slice(&bytes)
+            .map_err(|error| Failure::mismatch(format!("{shown}: {error}")))?;
         Ok((plan, sha256(&bytes)))
     }
 

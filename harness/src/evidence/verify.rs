@@ -2,7 +2,7 @@
 //! verdicts, reports. Floats of the analysis are compared to 1e-9 relative, all else exactly.
 
 use serde_json::Value;
-use wiretrial_contract::analysis::Analysis;
+use wiretrial_contract::analysis::{ANALYSIS_SCHEMA, Analysis};
 use wiretrial_contract::digest::{sha256, sha256_file};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{PilotCase, Plan};
@@ -11,7 +11,7 @@ use wiretrial_contract::record::TrialRecord;
 use super::environment::{self, Environment, HOST};
 use super::folder::{ANALYSIS, Folder, NOISE, PILOT, PLAN, RAW, SUMS};
 use super::rows::{self, read_chain};
-use super::{replay, reports};
+use super::{json, recompute, replay, reports};
 use crate::campaign;
 use crate::judge;
 use crate::pilot;
@@ -103,6 +103,7 @@ pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
     }
     // Read as what it is first: that refuses a key that stands twice.
     let bytes = folder.read(ANALYSIS)?;
+    json::schema(ANALYSIS, &bytes, ANALYSIS_SCHEMA)?;
     let broken = |error| Failure::mismatch(format!("{ANALYSIS}: {error}"));
     let _: Analysis = serde_json::from_slice(&bytes).map_err(broken)?;
     let written: Value = serde_json::from_slice(&bytes).map_err(broken)?;
@@ -117,6 +118,12 @@ pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
                 "{name} is not what its analysis prints"
             )));
         }
+    }
+    if folder.read(recompute::FILE)? != recompute::TEXT.as_bytes() {
+        return Err(Failure::mismatch(format!(
+            "{} is not the script that this version writes",
+            recompute::FILE
+        )));
     }
     let files = check_sums(folder)?;
     Ok(counted(&evidence, ledgers, &analysis, files))
@@ -246,7 +253,13 @@ pub fn check_noise(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
 
 /// Only files that a campaign writes.
 fn check_names(folder: &Folder, reports: &[(String, String)]) -> Result<(), Failure> {
-    let own = [PLAN, ANALYSIS, environment::FILE, rows::FILE];
+    let own = [
+        PLAN,
+        ANALYSIS,
+        environment::FILE,
+        rows::FILE,
+        recompute::FILE,
+    ];
     let pilot =
         [PILOT, NOISE].map(|place| [PLAN, rows::FILE].map(|name| format!("{place}/{name}")));
     let pilot = pilot.as_flattened();
@@ -269,7 +282,12 @@ fn check_names(folder: &Folder, reports: &[(String, String)]) -> Result<(), Fail
     }
 }
 
-fn check_sums(folder: &Folder) -> Result<usize, Failure> {
+/// Every file by its hash, all of them and no others, in order.
+///
+/// # Errors
+///
+/// Exit 5: the file, and both hashes; exit 4: there are no hashes.
+pub fn check_sums(folder: &Folder) -> Result<usize, Failure> {
     let sums = String::from_utf8(folder.read(SUMS)?)
         .map_err(|_| Failure::mismatch(format!("{SUMS} is not text")))?;
     let known = folder.files()?;

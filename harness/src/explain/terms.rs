@@ -233,4 +233,16 @@ pub(super) const TERMS: &[(&str, &str)] = &[
         "ps_drop",
         "libpcap's count of frames for which the capture ring had no room",
     ),
+    (
+        "private.json",
+        "names of hosts, boots and paths beside the evidence, for its owner alone: outside the hashes and never packed",
+    ),
+    (
+        "private string",
+        "what tells where evidence was made: names of host (of at least three letters) and user, home folder, absolute paths, addresses of interfaces, boot id; words such as HOST stand for them in logs, and what holds one is not packed (wiretrial pack --public TEXT allows a word)",
+    ),
+    (
+        "recompute.py",
+        "a script in every evidence folder that redoes chain, values, intervals and verdicts of the primary metric without wiretrial; what a guard decided it only names",
+    ),
 ];

@@ -9,6 +9,8 @@ use wiretrial_stats::rank;
 
 use super::estimate::{Values, count, flagged, limits, variant};
 
+/// Most pairs whose order and time are looked at; campaigns have no more.
+const MOST: usize = wiretrial_stats::bootstrap::MAX_PAIRS;
 /// Fewest pairs of which one can be called far from the others.
 const FEWEST: usize = 6;
 
@@ -30,6 +32,10 @@ pub(super) struct Course {
 /// Looks at the costs of both arms in the order in which the pairs ran. All permutation tests of a case
 /// take the same permutations, those of `seed`.
 pub(super) fn of(scale: Scale, arms: [&[f64]; 2], orders: &[First], seed: u64) -> Course {
+    // Permutations of so many more would take minutes.
+    if arms[0].len() > MOST {
+        return Course::default();
+    }
     let Ok(effects) = pair_effects(scale, arms[0], arms[1]) else {
         return Course::default();
     };

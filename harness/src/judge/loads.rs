@@ -117,42 +117,75 @@ fn offered_ratio(row: &TrialRecord) -> Option<f64> {
 
 fn of_arm(plan: &Plan, case: &CaseRows<'_>, live: &Live, arm: usize) -> Load {
     let rows: Vec<&TrialRecord> = case.of_arm(arm).collect();
+    let terms = Terms {
+        case: &case.case.name,
+        arm: &plan.campaign.arms[arm].name,
+        rate_pps: live.traffic.rate_pps,
+        max_burst: live.traffic.max_burst,
+        coupled: plan.campaign.topology.coupled(),
+        offered_tolerance: tolerance(plan),
+        interleaved: plan.campaign.design.arrangement == Arrangement::Interleaved,
+    };
+    of_rows(&terms, &rows)
+}
+
+/// What a load is judged by, beside its trials.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    pub(crate) case: &'a str,
+    pub(crate) arm: &'a str,
+    /// Asked, packets per second.
+    pub(crate) rate_pps: u64,
+    pub(crate) max_burst: u32,
+    /// Whether the sender does the receive work.
+    pub(crate) coupled: bool,
+    /// How far the offered load may lie from the intended one, as a ratio.
+    pub(crate) offered_tolerance: f64,
+    /// Whether the datagrams of one trial were sent in slices.
+    pub(crate) interleaved: bool,
+}
+
+/// Trials at one load, judged.
+pub(crate) fn of_rows(terms: &Terms<'_>, rows: &[&TrialRecord]) -> Load {
     let totals = Totals::of(rows.iter().copied());
     let blocks: Vec<Vec<(u64, u64)>> = rows.iter().map(|row| time_blocks(row)).collect();
     let repeats: Vec<Repeat<'_>> = rows
         .iter()
         .zip(&blocks)
-        .filter_map(|(row, blocks)| repeat(plan, live, row, blocks))
+        .filter_map(|(row, blocks)| repeat(terms, row, blocks))
         .collect();
     let setting = Setting {
-        coupled: plan.campaign.topology.coupled(),
-        offered_tolerance: tolerance(plan),
+        coupled: terms.coupled,
+        offered_tolerance: terms.offered_tolerance,
         ..Setting::default()
     };
     let graded = loss::classify(&repeats, &setting);
-    let interleaved = plan.campaign.design.arrangement == Arrangement::Interleaved;
     Load {
-        case: case.case.name.clone(),
-        arm: plan.campaign.arms[case.arms[arm]].name.clone(),
+        case: terms.case.into(),
+        arm: terms.arm.into(),
         repeats: u32::try_from(rows.len()).unwrap_or(u32::MAX),
-        intended_pps: live.traffic.rate_pps,
-        offered_pps: offered(&rows),
-        delivered_pps: if interleaved { None } else { delivered(&rows) },
+        intended_pps: terms.rate_pps,
+        offered_pps: offered(rows),
+        delivered_pps: if terms.interleaved {
+            None
+        } else {
+            delivered(rows)
+        },
         accepted: totals.accepted,
         unique: totals.unique,
         lost: totals.lost,
         lost_least: totals.range.then_some(totals.least),
-        ring_tail: sum(&rows, |row| row.count().and(row.ledger.as_ref()?.ring_tail))
+        ring_tail: sum(rows, |row| row.count().and(row.ledger.as_ref()?.ring_tail))
             .filter(|_| !rows.is_empty()),
         loss_ratio: loss_ratio(totals.lost, totals.accepted).map(round12),
         loss_upper95: graded.upper95.map(round12),
-        worst_upper95: worst_bound(&rows),
+        worst_upper95: worst_bound(rows),
         rule_ok: graded.rule_ok,
-        lost_at: lost_at(&rows),
+        lost_at: lost_at(rows),
         unexplained: totals.unexplained,
-        duplicate: sum(&rows, |row| row.receiver().map(|r| r.copies.duplicate)),
-        reordered: sum(&rows, |row| row.receiver().map(|r| r.reordered)),
-        foreign: sum(&rows, |row| {
+        duplicate: sum(rows, |row| row.receiver().map(|r| r.copies.duplicate)),
+        reordered: sum(rows, |row| row.receiver().map(|r| r.reordered)),
+        foreign: sum(rows, |row| {
             row.receiver()
                 .map(|r| r.copies.foreign + r.copies.stale + r.copies.corrupt)
         }),
@@ -167,13 +200,12 @@ fn of_arm(plan: &Plan, case: &CaseRows<'_>, live: &Live, arm: usize) -> Load {
             .iter()
             .map(|reason| reason.name().to_owned())
             .collect(),
-        flags: flags(&rows, graded.low_information),
+        flags: flags(rows, graded.low_information),
     }
 }
 
 fn repeat<'a>(
-    plan: &Plan,
-    live: &Live,
+    terms: &Terms<'_>,
     row: &TrialRecord,
     blocks: &'a [(u64, u64)],
 ) -> Option<Repeat<'a>> {
@@ -197,8 +229,8 @@ fn repeat<'a>(
         offered_pps: offered_pps(row)?,
         sender: Sender {
             dropped: tally.planned.saturating_sub(tally.accepted),
-            burst_exceeded: generator.longest_burst > u64::from(live.traffic.max_burst),
-            stretch_exceeded: float(generator.shifted_ns) > tolerance(plan) * scheduled,
+            burst_exceeded: generator.longest_burst > u64::from(terms.max_burst),
+            stretch_exceeded: float(generator.shifted_ns) > terms.offered_tolerance * scheduled,
         },
         backlog_grows: row.flags.contains(&Flag::BacklogGrows),
         invalid: row

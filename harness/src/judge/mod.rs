@@ -10,7 +10,7 @@ pub mod estimate;
 pub mod family;
 mod gates;
 mod limits;
-mod loads;
+pub(crate) mod loads;
 pub mod metrics;
 mod paired;
 mod passes;

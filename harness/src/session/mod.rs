@@ -27,7 +27,7 @@ use crate::evidence::environment::{Environment, HOST};
 use crate::evidence::folder::{self, Folder, PLAN, RAW, ROOT, SUMS};
 use crate::evidence::json::pretty;
 use crate::evidence::rows::Rows;
-use crate::evidence::{again, finish, floors};
+use crate::evidence::{again, finish, floors, privacy};
 use crate::executables::{self, Found, FoundArm, Named};
 use crate::host::{HostLock, Interrupt, IsolationChoice, LocalHost, class};
 use crate::pilot;
@@ -276,6 +276,12 @@ impl Session {
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// What in the sealed plan tells where this is, if anything does: such evidence is not packed.
+    #[must_use]
+    pub fn names_host(&self) -> Option<String> {
+        privacy::remark(&self.folder, PLAN)
     }
 
     /// The sealed plan.

@@ -1,0 +1,251 @@
+//! Pairs of values from elsewhere, compared and judged as the primary metric of a case is.
+
+use serde_json::{Value, json};
+use wiretrial_contract::analysis::{Comparison, Verdict};
+use wiretrial_contract::metric::{Direction, Metric, Scale};
+use wiretrial_contract::plan::Seed;
+use wiretrial_reports::number;
+use wiretrial_stats::interval::MIN_PAIRS;
+use wiretrial_stats::random::{Purpose, stream_seed};
+use wiretrial_stats::verdict::Guards;
+
+use super::pairs::Pairs;
+use crate::judge::estimate::{self, Values};
+
+/// The case that such values are: resamples are drawn for it.
+pub const CASE: &str = "pairs";
+
+/// What the values are, and what is asked of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// What they are called.
+    pub metric: String,
+    /// Their unit for people; empty when not said.
+    pub unit: String,
+    /// Which way is good.
+    pub direction: Direction,
+    /// How they are compared.
+    pub scale: Scale,
+    /// The worthwhile effect: a ratio, or a number in the unit of a difference.
+    pub margin: Option<f64>,
+    /// Seed of the resamples.
+    pub seed: Seed,
+}
+
+/// Compares the pairs, with a verdict by the rule; no guard stands before it.
+#[must_use]
+pub fn judge(pairs: &Pairs, asked: &Asked) -> Comparison {
+    let seed = |purpose| stream_seed(purpose, CASE, asked.seed.0);
+    let values = Values {
+        case: CASE.into(),
+        // What they are called stands in the document.
+        metric: Metric::ElapsedNsPerUnit,
+        unit: asked.unit.clone(),
+        direction: asked.direction,
+        scale: asked.scale,
+        pairs: pairs.values.clone(),
+        numbers: Vec::new(),
+        orders: pairs.orders.clone(),
+        voided: Vec::new(),
+    };
+    let question = estimate::Asked {
+        margin: asked.margin,
+        floor: None,
+        require_stable: false,
+        permutation: seed(Purpose::Permutation),
+    };
+    let bootstrap = seed(Purpose::Bootstrap);
+    let mut out = estimate::primary(&values, bootstrap, &question, &Guards::default());
+    out.statement = statement(&out, asked);
+    out
+}
+
+/// What a person reads: means, effect, decision interval, pairs, and what follows from them.
+fn statement(comparison: &Comparison, asked: &Asked) -> String {
+    let unit = if asked.unit.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", asked.unit)
+    };
+    let ends = comparison.decision.lo95.zip(comparison.decision.hi95);
+    // As many digits as half the interval has a first one.
+    let half = ends.map(|(lo, hi)| (hi - lo) / 2.0);
+    let in_unit = half.map(|half| match asked.scale {
+        Scale::Ratio => half * comparison.mean_baseline.unwrap_or(1.0).abs(),
+        Scale::Difference => half,
+    });
+    let decimal = |value: f64| match in_unit {
+        Some(half) if half > 0.0 => number::decimal(value, number::decimals(half)),
+        _ => number::short(value),
+    };
+    let size = |value: f64| match asked.scale {
+        Scale::Ratio => {
+            let digits = half.map_or(2, |half| number::decimals(half * 100.0));
+            number::change(value - 1.0, digits)
+        }
+        Scale::Difference => format!("{}{unit}", decimal(value)),
+    };
+    let means = comparison.mean_baseline.zip(comparison.mean_candidate);
+    let means = means.map_or("unknown".into(), |(one, other)| {
+        format!("{} -> {}{unit}", decimal(one), decimal(other))
+    });
+    let interval = ends.map_or("no interval".into(), |(lo, hi)| {
+        format!("[{}, {}]", size(lo), size(hi))
+    });
+    let effect = match (asked.scale, comparison.ratio) {
+        (Scale::Ratio, Some(ratio)) => format!("{} ", size(ratio)),
+        _ => String::new(),
+    };
+    let pairs = match comparison.pairs {
+        1 => "1 pair".to_owned(),
+        n => format!("{n} pairs"),
+    };
+    format!(
+        "{}: {means}, {effect}{interval} (95 %, {pairs}): {}",
+        asked.metric,
+        follows(comparison, asked)
+    )
+}
+
+fn follows(comparison: &Comparison, asked: &Asked) -> String {
+    let margin = asked.margin.map(|margin| match asked.scale {
+        Scale::Ratio => number::margin(margin),
+        Scale::Difference => format!("{} {}", number::short(margin), asked.unit)
+            .trim()
+            .to_owned(),
+    });
+    let margin = margin.unwrap_or_else(|| "a margin".into());
+    let few = usize::try_from(comparison.pairs).is_ok_and(|pairs| pairs < MIN_PAIRS);
+    match comparison.verdict {
+        Some(Verdict::ImprovedWorthwhile) => format!("better by more than {margin}"),
+        Some(Verdict::RegressedWorthwhile) => format!("worse by more than {margin}"),
+        Some(Verdict::Improved) => format!("better, not shown to exceed {margin}"),
+        Some(Verdict::Regressed) => format!("worse, not shown to exceed {margin}"),
+        Some(Verdict::Equivalent) => format!("the same within {margin}"),
+        _ if few && comparison.decision.lo95.is_none() => match comparison.pairs {
+            1 => format!("not decided: 1 pair, {MIN_PAIRS} needed"),
+            n => format!("not decided: {n} pairs, {MIN_PAIRS} needed"),
+        },
+        _ if comparison.decision.lo95.is_none() => "not decided: no interval".into(),
+        _ => {
+            let needs = comparison.pairs_needed.map_or_else(String::new, |pairs| {
+                format!("; if the arms are the same, about {pairs} pairs show it")
+            });
+            format!("not decided, spans no difference; does not establish equivalence{needs}")
+        }
+    }
+}
+
+/// The document: the names of `comparisons[]` in analysis.json, and what the values are called.
+///
+/// # Panics
+///
+/// Never: a comparison has string keys and finite numbers.
+#[must_use]
+pub fn document(comparison: &Comparison, asked: &Asked) -> Value {
+    let mut value = serde_json::to_value(comparison).expect("string keys and finite numbers");
+    value["metric"] = asked.metric.clone().into();
+    json!({ "comparisons": [value] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R3 of the reference values: 12 pairs, a ratio of 0.979751.
+    const BASELINE: [f64; 12] = [
+        101.3, 99.7, 100.4, 102.2, 98.9, 100.8, 99.4, 101.0, 100.1, 98.7, 101.9, 100.6,
+    ];
+    const CANDIDATE: [f64; 12] = [
+        99.1, 97.9, 98.6, 99.8, 97.1, 98.5, 97.6, 98.8, 98.3, 97.0, 99.5, 98.4,
+    ];
+
+    fn asked(margin: Option<f64>) -> Asked {
+        Asked {
+            metric: "time".into(),
+            unit: "ms".into(),
+            direction: Direction::LowerIsBetter,
+            scale: Scale::Ratio,
+            margin,
+            seed: Seed(1),
+        }
+    }
+
+    fn pairs(take: usize) -> Pairs {
+        let values = BASELINE.into_iter().zip(CANDIDATE).take(take);
+        Pairs {
+            values: values.map(|(one, other)| [one, other]).collect(),
+            orders: Vec::new(),
+        }
+    }
+
+    fn close(one: Option<f64>, other: f64) {
+        let one = one.unwrap();
+        assert!((one - other).abs() < 1e-6, "{one} {other}");
+    }
+
+    #[test]
+    fn reference_pairs() {
+        let judged = judge(&pairs(12), &asked(Some(0.02)));
+        close(judged.ratio, 0.979_751);
+        close(judged.delta_t.lo95, 0.978_166);
+        close(judged.delta_t.hi95, 0.981_339);
+        assert_eq!(judged.verdict, Some(Verdict::Improved));
+        assert_eq!(
+            judged.statement,
+            "time: 100.4 -> 98.4 ms, -2.0 % [-2.2 %, -1.9 %] (95 %, 12 pairs): better, not shown \
+             to exceed 2 %"
+        );
+        let narrow = judge(&pairs(12), &asked(Some(0.01)));
+        assert_eq!(narrow.verdict, Some(Verdict::ImprovedWorthwhile));
+    }
+
+    #[test]
+    fn higher_is_better_mirrors() {
+        let rates = Asked {
+            direction: Direction::HigherIsBetter,
+            ..asked(Some(0.01))
+        };
+        let judged = judge(&pairs(12), &rates);
+        assert_eq!(judged.verdict, Some(Verdict::RegressedWorthwhile));
+        let decision = judged.decision;
+        assert!(decision.lo95 < decision.hi95 && decision.hi95 < Some(1.0));
+        assert!(judged.change.unwrap() < 0.0);
+        let differences = Asked {
+            scale: Scale::Difference,
+            margin: Some(0.5),
+            ..rates
+        };
+        let judged = judge(&pairs(12), &differences);
+        assert_eq!(judged.verdict, Some(Verdict::RegressedWorthwhile));
+        assert_eq!(judged.ratio, None);
+        assert!(judged.decision.lo95 < judged.decision.hi95 && judged.decision.hi95 < Some(0.0));
+        let lower = Asked {
+            direction: Direction::LowerIsBetter,
+            ..differences
+        };
+        let judged = judge(&pairs(12), &lower);
+        assert_eq!(judged.verdict, Some(Verdict::ImprovedWorthwhile));
+    }
+
+    #[test]
+    fn few_pairs_have_values_and_no_interval() {
+        for (take, said) in [(1, "1 pair, 6 needed"), (5, "5 pairs, 6 needed")] {
+            let judged = judge(&pairs(take), &asked(Some(0.03)));
+            assert_eq!(judged.verdict, Some(Verdict::Inconclusive));
+            assert_eq!(judged.values.len(), take);
+            assert_eq!(judged.decision.lo95, None);
+            assert!(judged.statement.ends_with(&format!("not decided: {said}")));
+        }
+    }
+
+    #[test]
+    fn the_document_has_the_names_of_an_analysis() {
+        let value = document(&judge(&pairs(12), &asked(None)), &asked(None));
+        assert_eq!(value["comparisons"][0]["metric"], "time");
+        let mut again = value["comparisons"][0].clone();
+        again["metric"] = "elapsed-ns-per-unit".into();
+        let again: Comparison = serde_json::from_value(again).unwrap();
+        assert_eq!(again, judge(&pairs(12), &asked(None)));
+    }
+}

@@ -1,0 +1,233 @@
+//! Finished evidence that was edited, by one byte anywhere, by a file more or less, or by another
+//! version, does not verify. The evidence is of a real campaign; all else happens in this process.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod real;
+
+use std::fs;
+use std::path::PathBuf;
+
+use real::{Bench, run};
+use tempfile::TempDir;
+use wiretrial::evidence::folder::Folder;
+use wiretrial::evidence::verify::{check_sums, verify};
+use wiretrial_contract::failure::Failure;
+
+/// Bytes of a file that is changed at every one of them.
+const SMALL: usize = 4_096;
+/// Bytes that are changed of a larger one.
+const SPREAD: usize = 400;
+/// Changes of each file that are recomputed in full.
+const IN_FULL: usize = 4;
+/// Files that follow from others, or carry them: to edit one unseen is not enough to hash it again.
+const DERIVED: [&str; 6] = [
+    "plan.json",
+    "trials.jsonl",
+    "analysis.json",
+    "report.md",
+    "recompute.py",
+    "pilot/plan.json",
+];
+
+/// Finished evidence of six pairs of two commands.
+struct Finished {
+    root: TempDir,
+}
+
+impl Finished {
+    fn new() -> Self {
+        let bench = Bench::new();
+        let mut arguments = vec!["compare", "--command", "true", "sleep 0", "--quick"];
+        arguments.extend([
+            "--set",
+            "design.foreign-cpu=100%",
+            "--set",
+            "workload.passes=1",
+        ]);
+        arguments.extend([
+            "--set",
+            "design.rest=0ms",
+            "--fail-on",
+            "never",
+            "--out",
+            "out",
+        ]);
+        let ended = run(bench.wiretrial(&arguments));
+        // A busy host may void too many pairs; the evidence of that is finished too.
+        let sums = bench.path("out/SHA256SUMS");
+        assert!(sums.is_file(), "{}", ended.stderr);
+        let root = tempfile::tempdir().unwrap();
+        let finished = Self { root };
+        let from = Folder::open(&bench.path("out")).unwrap();
+        let mut names = from.files().unwrap();
+        names.push("SHA256SUMS".into());
+        for name in names {
+            let to = finished.path(&name);
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::write(to, from.read(&name).unwrap()).unwrap();
+        }
+        assert!(verify(&finished.folder()).is_ok());
+        finished
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join("out").join(name)
+    }
+
+    fn folder(&self) -> Folder {
+        Folder::open(&self.path("")).unwrap()
+    }
+
+    /// All files but the list of hashes.
+    fn names(&self) -> Vec<String> {
+        self.folder().files().unwrap()
+    }
+
+    fn refused(&self) -> Failure {
+        verify(&self.folder()).unwrap_err()
+    }
+
+    /// Does something with a changed file, then puts it back.
+    fn with<T>(&self, name: &str, bytes: &[u8], look: impl FnOnce(&Self) -> T) -> T {
+        let before = fs::read(self.path(name)).unwrap();
+        fs::write(self.path(name), bytes).unwrap();
+        let seen = look(self);
+        fs::write(self.path(name), before).unwrap();
+        seen
+    }
+
+    /// The same, with the hashes as an editor who knows of them would write them.
+    fn hashed_again<T>(&self, name: &str, bytes: &[u8], look: impl FnOnce(&Self) -> T) -> T {
+        let sums = fs::read(self.path("SHA256SUMS")).unwrap();
+        let seen = self.with(name, bytes, |this| {
+            this.folder().write_sums().unwrap();
+            look(this)
+        });
+        fs::write(self.path("SHA256SUMS"), sums).unwrap();
+        seen
+    }
+}
+
+/// Places in so many bytes: each, or some from the first to the last.
+fn places(length: usize, most: usize) -> impl Iterator<Item = usize> {
+    let count = length.min(most);
+    (0..count).map(move |n| {
+        if count == length {
+            n
+        } else {
+            n * (length - 1) / (count - 1)
+        }
+    })
+}
+
+fn flipped(bytes: &[u8], at: usize) -> Vec<u8> {
+    let mut changed = bytes.to_vec();
+    changed[at] ^= 1 << (at % 8);
+    changed
+}
+
+#[test]
+fn one_byte_anywhere_is_found() {
+    let evidence = Finished::new();
+    let mut names = evidence.names();
+    names.push("SHA256SUMS".into());
+    for name in &names {
+        let bytes = fs::read(evidence.path(name)).unwrap();
+        let most = if bytes.len() <= SMALL { SMALL } else { SPREAD };
+        for at in places(bytes.len(), most) {
+            let hashed = evidence.with(name, &flipped(&bytes, at), |this| {
+                check_sums(&this.folder())
+            });
+            let failure = hashed.expect_err(&format!("byte {at} of {name}"));
+            assert_eq!(failure.code, 5, "byte {at} of {name}: {failure}");
+        }
+        for at in places(bytes.len(), IN_FULL) {
+            let failure = evidence.with(name, &flipped(&bytes, at), Finished::refused);
+            assert_eq!(failure.code, 5, "byte {at} of {name}: {failure}");
+        }
+    }
+    assert!(verify(&evidence.folder()).is_ok(), "nothing of it is left");
+}
+
+#[test]
+fn hashes_made_again_hide_no_edit() {
+    let evidence = Finished::new();
+    let names = evidence.names();
+    let tables = names.iter().filter(|name| name.starts_with("tables/"));
+    for name in tables.map(String::as_str).chain(DERIVED) {
+        let bytes = fs::read(evidence.path(name)).unwrap();
+        for at in places(bytes.len(), 3 * IN_FULL) {
+            let failure = evidence.hashed_again(name, &flipped(&bytes, at), Finished::refused);
+            assert_eq!(failure.code, 5, "byte {at} of {name}: {failure}");
+        }
+    }
+    assert!(verify(&evidence.folder()).is_ok(), "nothing of it is left");
+}
+
+#[test]
+fn a_file_more_or_less_or_under_another_name_is_found() {
+    let evidence = Finished::new();
+    for name in evidence.names() {
+        if name == "plan.json" {
+            continue;
+        }
+        let (here, away) = (evidence.path(&name), evidence.path("../away"));
+        fs::rename(&here, &away).unwrap();
+        let failure = evidence.refused();
+        assert!(matches!(failure.code, 4 | 5), "{name}: {failure}");
+        assert!(failure.message.contains(&name), "{name}: {failure}");
+        fs::rename(&away, &here).unwrap();
+        let other = evidence.path(&format!("{name}.old"));
+        fs::rename(&here, &other).unwrap();
+        assert!(matches!(evidence.refused().code, 4 | 5), "{name}");
+        fs::rename(&other, &here).unwrap();
+    }
+    for name in ["x", "raw/x", "pilot/raw/x", "tables/x.csv", "pilot/x"] {
+        let path = evidence.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "x").unwrap();
+        assert_eq!(evidence.refused().code, 5, "{name}");
+        fs::remove_file(&path).unwrap();
+    }
+    std::os::unix::fs::symlink("plan.json", evidence.path("raw-link")).unwrap();
+    assert_eq!(evidence.refused().code, 5);
+    fs::remove_file(evidence.path("raw-link")).unwrap();
+    fs::remove_file(evidence.path("SHA256SUMS")).unwrap();
+    assert_eq!(evidence.refused().code, 4);
+    fs::remove_file(evidence.path("plan.json")).unwrap();
+    let failure = Folder::open(&evidence.path("")).unwrap_err();
+    assert_eq!(failure.code, 2, "{failure}");
+}
+
+#[test]
+fn another_version_is_named_with_the_one_that_is_read() {
+    let evidence = Finished::new();
+    for (name, schema) in [
+        ("plan.json", "wiretrial.plan/"),
+        ("trials.jsonl", "wiretrial.trial/"),
+        ("analysis.json", "wiretrial.analysis/"),
+        ("environment.json", "wiretrial.environment/"),
+    ] {
+        let text = fs::read_to_string(evidence.path(name)).unwrap();
+        let start = text.find(schema).unwrap() + schema.len();
+        let end = start + text[start..].find('"').unwrap();
+        let read = format!("{schema}{}", &text[start..end]);
+        // A field that is not known may not hide that the whole file is of another version.
+        let newer = format!(
+            "{}99\",\"new\":{{\"a\":[1]}},\"x\":\"{}",
+            &text[..start],
+            &text[end..]
+        );
+        let failure = evidence.hashed_again(name, newer.as_bytes(), Finished::refused);
+        assert_eq!(failure.code, 5, "{failure}");
+        let said = format!("has schema {schema}99, this version reads {read}");
+        assert!(failure.message.ends_with(&said), "{failure}");
+    }
+}
+
+#[test]
+fn places_reach_both_ends() {
+    assert_eq!(places(3, 9).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(places(101, 3).collect::<Vec<_>>(), [0, 50, 100]);
+}
