@@ -1,7 +1,7 @@
 """Recomputes Wiretrial evidence with nothing but Python 3.8 or newer: python3 recompute.py [FOLDER]"""
 import functools, hashlib, itertools, json, os, sys
 from math import cos, erfc, exp, fsum, isclose, pi, sin, sqrt, tan
-DRAWS, LAST, MASK, ARMS = 20000, 19999, 2**64 - 1, ("baseline", "candidate")
+DRAWS, LAST, MASK = 20000, 19999, 2**64 - 1
 os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__)))
 sha, mean = lambda data: hashlib.sha256(data).hexdigest(), lambda values: fsum(values) / len(values)
 def same(where, written, again):
@@ -31,8 +31,8 @@ def value(metric, work, row):  # TypeError or ZeroDivisionError where a count is
     each = lambda key, group=sent: group.get(key) / group.get("accepted")
     if metric == "receive-cpu-ns-per-packet": return each("receive_cpu_ns")
     seen = got["copies"]["unique"] if kind == "sequences" else got["counts"]["processed"]
-    if kind == "count": seen = (sent["accepted"] + sent["warm_up_accepted"] + sent["filler_accepted"]
-                                if seen is None else max(0, seen - sent["probe_accepted"]))
+    since = sent["accepted"] + sent["warm_up_accepted"] + sent["filler_accepted"]
+    if kind == "count": seen = since if seen is None else max(0, seen - sent["probe_accepted"])
     if metric == "process-cpu-ns-per-packet": return got["process_cpu_ns"] / seen
     beside = "receive_cpu_ns" if sent["receive_cpu_ns"] is not None else "coupled" in row["flags"] and "send_call_ns"
     return {"capture-cost-ns-per-packet": got["process_cpu_ns"] / seen + each(beside) - each(beside, control)}[metric]
@@ -54,12 +54,14 @@ def verdict(lo95, hi95, lo90, hi90, m):
 plan, rows, analysis = (open(name, "rb").read() for name in ("plan.json", "trials.jsonl", "analysis.json"))
 same("chain", [json.loads(row)["prev"] for row in rows.splitlines()], map(sha, [plan] + rows.splitlines()[:-1]))
 same("hashes", [json.loads(analysis)[name] for name in ("plan_sha256", "rows_sha256")], [sha(plan), sha(rows)])
-plan, rows, analysis, done = json.loads(plan), [json.loads(row) for row in rows.splitlines()], json.loads(analysis), []
-for case, metric in ((case, plan["campaign"]["design"]["primary"]) for case in plan["campaign"]["cases"]):
-    own = next(c for c in analysis["comparisons"] if c["case"] == case["name"] and c["metric"] == metric)
+plan, rows, compared = json.loads(plan), list(map(json.loads, rows.splitlines())), json.loads(analysis)["comparisons"]
+design, names = plan["campaign"]["design"], [arm["name"] for arm in plan["campaign"]["arms"]]
+metric, margin, first, done = design["primary"], design["margin"], design.get("reference", names[0]), [0, 0, 0]
+for case, name in itertools.product(plan["campaign"]["cases"], [name for name in names if name != first]):
+    own = next(c for c in compared if c["primary"] and (c["case"], c.get("arm", name)) == (case["name"], name))
     ok = {(row["pair"], row["arm"]): row for row in rows if row["case"] == own["case"] and row["outcome"] == "ok"}
-    pairs = sorted(pair for pair, arm in ok if arm == ARMS[0] and (pair, ARMS[1]) in ok)
-    try: arms = [[float(value(metric, case["work"], ok[pair, arm])) for pair in pairs] for arm in ARMS]
+    pairs = sorted(pair for pair, arm in ok if arm == first and all((pair, other) in ok for other in names))
+    try: arms = [[float(value(metric, case["work"], ok[pair, arm])) for pair in pairs] for arm in (first, name)]
     except (TypeError, ZeroDivisionError): arms = [[], []]
     except KeyError: sys.exit(f"{metric} is not recomputed here; wiretrial verify does")
     costs = [[1 / x for x in arm] if metric == "units-per-second" else arm for arm in arms]
@@ -73,8 +75,6 @@ for case, metric in ((case, plan["campaign"]["design"]["primary"]) for case in p
         if metric == "units-per-second" and ends: ends = [1 / ends[i] for i in (1, 0, 3, 2)]
         same(f"{kind} interval of {own['case']}", [own[kind][end] for end in ("lo95", "hi95", "lo90", "hi90")], ends)
     by_guard = set(own["reasons"]) - {"spans_no_difference", "no_margin", "too_few_pairs"}
-    ruled = verdict(*found[3], plan["campaign"]["design"].get("margin")) if found[3] else "inconclusive"
-    if not by_guard: same(f"verdict of {own['case']}", [own["verdict"]], [ruled])
-    done += ["interval"] * bool(found[3]) + ["guard" if by_guard else "verdict"]
-print(f"{len(rows)} rows, {done.count('interval')} intervals, {done.count('verdict')} verdicts: equal" +
-      f"; {done.count('guard')} decided by guards" * ("guard" in done))
+    if not by_guard: same(f"verdict of {own['case']}", [own["verdict"]], [verdict(*found[3] or (0, 2, 0, 2), margin)])
+    done = [sum(two) for two in zip(done, (bool(found[3]), not by_guard, bool(by_guard)))]
+print("{} rows, {} intervals, {} verdicts: equal; {} decided by guards".format(len(rows), *done))

@@ -167,7 +167,7 @@ mod tests {
             let word = evidence.analysis()["comparisons"][0]["verdict"].to_string();
             assert_eq!(
                 evidence.equal(),
-                "12 rows, 1 intervals, 1 verdicts: equal\n",
+                "12 rows, 1 intervals, 1 verdicts: equal; 0 decided by guards\n",
                 "{percent}: {word}"
             );
             words.insert(word);
@@ -212,7 +212,7 @@ mod tests {
             let evidence = Evidence::of(&plan, passes(&plan, 90, None));
             assert_eq!(
                 evidence.equal(),
-                "12 rows, 1 intervals, 1 verdicts: equal\n"
+                "12 rows, 1 intervals, 1 verdicts: equal; 0 decided by guards\n"
             );
             for units in [None, Some(1_000)] {
                 let mut plan = plan.clone();
@@ -263,7 +263,7 @@ mod tests {
         );
         assert_eq!(
             evidence.equal(),
-            "12 rows, 1 intervals, 1 verdicts: equal\n"
+            "12 rows, 1 intervals, 1 verdicts: equal; 0 decided by guards\n"
         );
     }
 
