@@ -381,7 +381,7 @@ fn every_key_is_kept() {
         assert_ne!(key.values(&before), key.values(&after), "{path}");
     }
     let only_choice = ["schema", "receiver.engine"];
-    let of_tables = ["kind", "design.reference"];
+    let of_tables = ["kind", "design.reference", "design.layout-control"];
     for key in KEYS {
         let set = values.iter().any(|(path, _)| *path == key.path);
         let elsewhere = ["workload.", "program."]

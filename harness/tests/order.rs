@@ -6,7 +6,8 @@ mod fake;
 
 use fake::campaign::{plan, programs, setting};
 use fake::{FakeHost, Fault};
-use wiretrial::campaign::plan as sealing;
+use wiretrial::campaign::overrides::Overrides;
+use wiretrial::campaign::{file, plan as sealing};
 use wiretrial::evidence::folder::Folder;
 use wiretrial::evidence::json::pretty;
 use wiretrial::evidence::rows::{self, Rows, read_chain};
@@ -517,4 +518,96 @@ fn a_budget_ends_a_campaign_between_pairs_and_nothing_is_decided() {
     assert_eq!(short.len(), 1);
     assert_eq!(short[0].verdict, Some(Verdict::Incomplete));
     assert_eq!(short[0].reasons[0], "budget_exhausted");
+}
+
+const TABLE: &str = r#"schema = 1
+kind = "table"
+[design]
+pairs = 6
+margin = "3%"
+reference = "base"
+layout-control = "again"
+[arm.candidate.receiver]
+immediate = true
+[arm.base.receiver]
+immediate = false
+[arm.again.receiver]
+immediate = false
+[[case]]
+name = "20k"
+traffic.rate-pps = 20000
+"#;
+
+/// The candidate costs 500 ns of CPU a packet, the others 3,000; in the kernel all cost 2,000.
+#[test]
+fn a_table_sets_every_arm_beside_its_reference() {
+    let table = file::parse("t.toml", TABLE, &Overrides::default()).unwrap();
+    let plan = fake::campaign::sealed(table);
+    let (end, records, analysis) = campaign(&plan, &[]);
+    assert_eq!((end, records.len()), (End::Finished, 18));
+    let first: std::collections::BTreeSet<&str> = records
+        .chunks(3)
+        .map(|round| round[0].arm.as_str())
+        .collect();
+    assert_eq!(first.len(), 3, "each arm is launched first in some round");
+    let estimates: Vec<_> = analysis
+        .estimates
+        .iter()
+        .filter(|one| one.metric == plan.campaign.design.primary)
+        .map(|one| (one.arm.as_str(), one.reference, one.rounds))
+        .collect();
+    assert_eq!(
+        estimates,
+        [
+            ("base", true, 6),
+            ("candidate", false, 6),
+            ("again", false, 6)
+        ]
+    );
+    let primary: Vec<_> = analysis
+        .comparisons
+        .iter()
+        .filter(|one| one.primary)
+        .map(|one| (one.label(), one.verdict.unwrap()))
+        .collect();
+    assert_eq!(
+        primary,
+        [
+            ("20k candidate".into(), Verdict::ImprovedWorthwhile),
+            ("20k again".into(), Verdict::Equivalent)
+        ]
+    );
+    assert_eq!(analysis.answer.word, "table");
+    assert_eq!(judge::exit_code(&analysis), (0, None));
+    replay::check(&plan, &records).unwrap();
+    let lost = &[Fault::Drops("again", 100)];
+    let (_, _, analysis) = campaign(&plan, lost);
+    assert_eq!(
+        judge::exit_code(&analysis).0,
+        4,
+        "arms that did unequal work"
+    );
+}
+
+/// The control arm costs 6 times what its reference does: so does its layout, for all anyone knows.
+#[test]
+fn an_arm_is_worthwhile_only_where_the_layout_is_not() {
+    let moved = TABLE.replace(
+        "layout-control = \"again\"",
+        "layout-control = \"candidate\"",
+    );
+    let moved = moved.replace(
+        "[arm.base.receiver]",
+        "[arm.candidate2.receiver]\nimmediate = true\n[arm.base.receiver]",
+    );
+    let table = file::parse("t.toml", &moved, &Overrides::default()).unwrap();
+    let plan = fake::campaign::sealed(table);
+    let (_, _, analysis) = campaign(&plan, &[Fault::Varies]);
+    let capped = analysis
+        .comparisons
+        .iter()
+        .find(|one| one.primary && one.arm.as_deref() == Some("candidate"))
+        .unwrap();
+    assert_eq!(capped.verdict, Some(Verdict::Improved));
+    assert!(capped.reasons.contains(&"layout_sensitive".to_owned()));
 }

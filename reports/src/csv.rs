@@ -48,7 +48,7 @@ fn fields(cell: &Cell) -> Vec<String> {
         Cell::Number { value, .. } | Cell::Difference { value, .. } | Cell::P(value) => {
             vec![round12(*value).to_string()]
         }
-        Cell::Span { lo, hi, .. } => [lo, hi]
+        Cell::Span { lo, hi, .. } | Cell::Between { lo, hi, .. } => [lo, hi]
             .map(|end| end.map(|end| round12(end).to_string()).unwrap_or_default())
             .to_vec(),
         Cell::Percent(ratio) | Cell::Bound(ratio) | Cell::Share(ratio) => vec![percent(*ratio)],

@@ -170,10 +170,11 @@ fn conditions(analysis: &Analysis) -> String {
     let conditions = &analysis.conditions;
     let arrangement = match (conditions.workload, conditions.arrangement) {
         (Workload::Live, Arrangement::Interleaved) => {
-            "interleaved: both arms alive, one generator alternates between them"
+            let arms = table::both_or_all(analysis);
+            format!("interleaved: {arms} arms alive, one generator alternates between them")
         }
-        (_, Arrangement::Interleaved) => "interleaved: passes of the two arms alternate",
-        (_, Arrangement::Sequential) => "sequential: one arm after the other",
+        (_, Arrangement::Interleaved) => "interleaved: passes of the arms alternate".into(),
+        (_, Arrangement::Sequential) => "sequential: one arm after the other".into(),
     };
     let margin = conditions.margin.map_or(
         "none declared, so nothing can be called the same or worthwhile".into(),
@@ -220,7 +221,7 @@ fn conditions(analysis: &Analysis) -> String {
             ),
         ),
         ("margin", margin),
-        ("arrangement", arrangement.into()),
+        ("arrangement", arrangement),
         (
             "the gate no_regression fails on",
             conditions.fail_on.name().into(),

@@ -138,6 +138,15 @@ pub enum Cell {
         /// Decimals for people.
         decimals: usize,
     },
+    /// An interval of a quantity, in its unit.
+    Between {
+        /// Lower end.
+        lo: Option<f64>,
+        /// Upper end.
+        hi: Option<f64>,
+        /// Decimals for people.
+        decimals: usize,
+    },
     /// An interval of differences; an end is `None` where it cannot be resolved.
     Span {
         /// Lower end.
@@ -276,6 +285,9 @@ impl Cell {
             Self::Span { lo, hi, decimals } => {
                 ends(*lo, *hi, |end| number::signed_decimal(end, *decimals))
             }
+            Self::Between { lo, hi, decimals } => {
+                ends(*lo, *hi, |end| number::decimal(end, *decimals))
+            }
             Self::P(p) => number::p_value(*p),
             Self::Share(share) => format!("{:.0} %", share * 100.0),
             Self::Size { value, scale } => match scale {
@@ -368,6 +380,15 @@ pub fn all(analysis: &Analysis) -> Vec<Table> {
             .map(|metric| outcome(analysis, metric)),
     );
     tables
+}
+
+/// What the arms of an analysis are together: both, or all.
+pub(crate) fn both_or_all(analysis: &Analysis) -> &'static str {
+    if analysis.estimates.is_empty() {
+        "both"
+    } else {
+        "all"
+    }
 }
 
 /// Whether packets were sent.

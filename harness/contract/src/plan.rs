@@ -169,6 +169,9 @@ pub struct Design {
     /// The arm of a table that the others are compared with; a paired campaign compares with its first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// The arm of a table that is its reference built anew in another layout, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout_control: Option<String>,
     /// Voided pairs replaced per case, at most.
     pub replacements: u32,
     /// Rest between pairs, ns.

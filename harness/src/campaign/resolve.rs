@@ -108,6 +108,10 @@ pub(super) fn design(
                 named.or_else(|| arms.first().cloned())
             }
         },
+        layout_control: match kind {
+            Kind::Paired => None,
+            Kind::Table => settings.word("design.layout-control"),
+        },
         replacements: settings
             .number("design.replacements")
             .unwrap_or_else(|| replacements(pairs)),

@@ -154,6 +154,15 @@ fn table(campaign: &Campaign) -> Result<(), String> {
             arms.join(", ")
         ));
     }
+    if let Some(control) = &design.layout_control {
+        let known = arms.contains(&control.as_str());
+        if !known || Some(control) == design.reference.as_ref() || design.margin.is_none() {
+            return Err(format!(
+                "design.layout-control is {control}; it must be an arm beside the reference, in a table \
+                 with a design.margin"
+            ));
+        }
+    }
     let last = usize::from(campaign.topology.port) + Topology::ports(arms.len()) - 1;
     if last > usize::from(u16::MAX) {
         return Err(format!(

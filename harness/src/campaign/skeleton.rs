@@ -158,6 +158,7 @@ fn example(key: &Key) -> String {
         "design.budget" => "\"30m\"",
         "design.replacements" => "2",
         "design.reference" => "\"immediate\"",
+        "design.layout-control" => "\"buffered\"",
         "topology.kind" => "\"loopback\"",
         "topology.receive-cpu" => "\"sender\"",
         "traffic.rate-pps" => "20000",

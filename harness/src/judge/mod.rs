@@ -87,8 +87,11 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
     };
     let mut comparisons: Vec<_> = cases
         .iter()
-        .flat_map(|case| case.compared())
-        .flat_map(|two| paired::comparisons(plan, &two, ended))
+        .flat_map(|case| {
+            let layout = paired::layout_sensitive(plan, case);
+            let compared = case.compared().into_iter();
+            compared.flat_map(move |two| paired::comparisons(plan, &two, ended, layout))
+        })
         .collect();
     family::adjust(&mut comparisons);
     let design = &plan.campaign.design;

@@ -20,6 +20,7 @@ pub(super) fn comparisons(
     plan: &Plan,
     case: &CaseRows<'_>,
     ended: Option<Ended<'_>>,
+    layout: Option<Reason>,
 ) -> Vec<Comparison> {
     let primary = plan.campaign.design.primary;
     let seed = |purpose| stream_seed(purpose, &case.case.name, plan.seed.0);
@@ -38,6 +39,7 @@ pub(super) fn comparisons(
         plan,
         case,
         ended,
+        layout,
         bootstrap,
         seed(Purpose::Permutation),
     ))
@@ -53,11 +55,13 @@ fn deciding(
     plan: &Plan,
     case: &CaseRows<'_>,
     ended: Option<Ended<'_>>,
+    layout: Option<Reason>,
     bootstrap: u64,
     permutation: u64,
 ) -> Comparison {
     let design = &plan.campaign.design;
     let mut guards = guards(plan, case, ended);
+    guards.capped = guards.capped.or(layout);
     let (values, known) = values(plan, case, design.primary);
     if !known {
         // A value that is missing is not a small one.
@@ -78,6 +82,21 @@ fn deciding(
         out.flags.push(Flag::WorkUnproven);
     }
     out
+}
+
+/// Why no arm of a case is called worthwhile: its reference, built anew in another layout, differs from
+/// itself by more than the margin. `None` without such a control arm.
+pub(super) fn layout_sensitive(plan: &Plan, case: &CaseRows<'_>) -> Option<Reason> {
+    let design = &plan.campaign.design;
+    let control = design.layout_control.as_ref()?;
+    let two = case.compared().into_iter().find(|two| {
+        let arm = &plan.campaign.arms[two.arms[1]].name;
+        arm == control
+    })?;
+    let (values, _) = values(plan, &two, design.primary);
+    let comparison = estimate::information(&values, 0);
+    let away = (comparison.estimate()? - comparison.scale.null()).abs();
+    (away > design.margin?).then_some(Reason::LayoutSensitive)
 }
 
 /// The values of a metric in the pairs that count, and whether all of them are known; none where one is

@@ -2,13 +2,25 @@
 
 use serde_json::{Map, Value};
 use wiretrial_contract::identity::Identity;
-use wiretrial_contract::plan::{Case, Measured, PassProgram, Plan, Work};
+use wiretrial_contract::plan::{Case, Kind, Measured, PassProgram, Plan, Work};
 use wiretrial_contract::program::ProgramSpec;
 
 /// What differs between the arms, one entry a setting and set of values.
 pub(super) fn treatment(plan: &Plan) -> Vec<String> {
-    let mut all: Vec<String> = plan.campaign.cases.iter().flat_map(of_case).collect();
-    all.extend(executables(plan));
+    let reference = plan.campaign.reference();
+    let mut all = Vec::new();
+    for (arm, spec) in plan.campaign.arms.iter().enumerate() {
+        if arm == reference {
+            continue;
+        }
+        let cases = plan.campaign.cases.iter();
+        let differ = cases.flat_map(|case| of_case(case, [reference, arm]));
+        let differ = differ.chain(executables(plan, [reference, arm]));
+        all.extend(differ.map(|one| match plan.campaign.kind {
+            Kind::Paired => one,
+            Kind::Table => format!("{}: {one}", spec.name),
+        }));
+    }
     all.sort();
     all.dedup();
     all
@@ -25,7 +37,7 @@ pub(super) fn without_paths(identity: &Identity) -> Identity {
     }
 }
 
-fn of_case(case: &Case) -> Vec<String> {
+fn of_case(case: &Case, two: [usize; 2]) -> Vec<String> {
     let arms: Vec<Described> = match &case.work {
         Work::Live(live) => live
             .receivers
@@ -56,7 +68,7 @@ fn of_case(case: &Case) -> Vec<String> {
             })
             .collect(),
     };
-    let [baseline, candidate] = &arms[..] else {
+    let [Some(baseline), Some(candidate)] = two.map(|arm| arms.get(arm)) else {
         return Vec::new();
     };
     let mut differences = Vec::new();
@@ -105,13 +117,10 @@ fn outside(program: &ProgramSpec) -> Described {
 }
 
 /// The arms' executables, where they are not the same bytes.
-fn executables(plan: &Plan) -> Option<String> {
-    let names: Vec<&String> = plan.campaign.arms.iter().map(|arm| &arm.name).collect();
-    let [baseline, candidate] = &names[..] else {
-        return None;
-    };
-    let one = plan.identities.get(*baseline)?;
-    let other = plan.identities.get(*candidate)?;
+fn executables(plan: &Plan, two: [usize; 2]) -> Option<String> {
+    let [baseline, candidate] = two.map(|arm| &plan.campaign.arms[arm].name);
+    let one = plan.identities.get(baseline)?;
+    let other = plan.identities.get(candidate)?;
     let digits = |identity: &Identity| identity.sha256.chars().take(12).collect::<String>();
     (one.sha256 != other.sha256)
         .then(|| format!("executable: sha256 {} -> {}", digits(one), digits(other)))

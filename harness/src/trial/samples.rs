@@ -363,6 +363,7 @@ pub(crate) fn plan() -> Plan {
             arrangement: Arrangement::Interleaved,
             aa: true,
             reference: None,
+            layout_control: None,
             replacements: 2,
             rest_ns: 0,
             foreign_cpu: FOREIGN_CPU,

@@ -76,6 +76,11 @@ fn what_a_table_does_not_have_is_refused() {
         "design.reference is smal; it must be one of the arms immediate, buffered, small"
     );
     assert_eq!(
+        with("design.layout-control = \"small\""),
+        "design.layout-control is small; it must be an arm beside the reference, in a table with a \
+         design.margin"
+    );
+    assert_eq!(
         with("topology.port = 65533"),
         "topology.port is 65533; 4 ports in a row do not fit above it, choose a lower one"
     );

@@ -6,7 +6,10 @@ use wiretrial::campaign::overrides::Overrides;
 use wiretrial::campaign::{plan as sealing, shipped};
 use wiretrial::trial::setting::{Program, Programs, Setting};
 use wiretrial_contract::control::Isolation;
-use wiretrial_contract::plan::{Placement, Plan, Seed};
+use wiretrial_contract::plan::{Campaign, Placement, Plan, Seed};
+
+/// Executables of the arms, in their order; more than a campaign has.
+const RECEIVERS: [&str; 4] = ["b", "c", "d", "e"];
 
 /// The demo with six pairs a case.
 pub(crate) fn plan(set: &[&str]) -> Plan {
@@ -16,12 +19,19 @@ pub(crate) fn plan(set: &[&str]) -> Plan {
         ..Overrides::default()
     };
     let campaign = shipped::load("demo", &overrides).unwrap();
-    let binaries = [
-        ("harness", "h"),
-        ("generator", "g"),
-        ("receiver/baseline", "b"),
-        ("receiver/candidate", "c"),
-    ];
+    sealed(campaign)
+}
+
+/// The plan of a campaign, its executables named by what the fake host's children say.
+pub(crate) fn sealed(campaign: Campaign) -> Plan {
+    let fixed = [("harness".to_owned(), "h"), ("generator".to_owned(), "g")];
+    let receivers = campaign.arms.iter().enumerate();
+    let receivers = receivers.map(|(at, arm)| (format!("receiver/{}", arm.name), RECEIVERS[at]));
+    let binaries = fixed
+        .into_iter()
+        .chain(receivers)
+        .map(|(role, hash)| (role, hash.to_owned()))
+        .collect();
     sealing::plan(sealing::Inputs {
         campaign,
         seed: Seed(0x5eed),
@@ -37,9 +47,7 @@ pub(crate) fn plan(set: &[&str]) -> Plan {
         floors: Vec::new(),
         identities: std::collections::BTreeMap::new(),
         origins: std::collections::BTreeMap::new(),
-        binaries: binaries
-            .map(|(role, hash)| (role.to_owned(), hash.to_owned()))
-            .into(),
+        binaries,
     })
 }
 
@@ -51,8 +59,8 @@ pub(crate) fn programs() -> Programs {
     };
     Programs {
         generator: Some(program("g")),
-        receivers: vec![program("b"), program("c")],
-        outside: vec![None, None],
+        receivers: RECEIVERS.map(program).into(),
+        outside: vec![None; RECEIVERS.len()],
     }
 }
 

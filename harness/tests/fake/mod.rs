@@ -12,8 +12,8 @@ use std::time::Duration;
 use wiretrial::host::{Host, Launch, Process};
 use wiretrial_contract::clock::ClockPair;
 use wiretrial_contract::control::{
-    Done, FromChild, GeneratorPrepare, GeneratorReady, Group, Hello, Ready, ReceiverPrepare,
-    ReceiverReady, ToChild,
+    Done, FromChild, GeneratorPrepare, GeneratorReady, Group, GroupName, Hello, Ready,
+    ReceiverPrepare, ReceiverReady, ToChild,
 };
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::record::{HostCounters, HostWindow};
@@ -354,7 +354,7 @@ fn sent(prepare: &GeneratorPrepare) -> FromChild {
             stalled_calls: 0,
             stalled_ns: 0,
             send_call_ns: planned
-                * if group.target.port() == 39055 {
+                * if group.name == GroupName::Control {
                     1000
                 } else {
                     3000

@@ -4,7 +4,6 @@ use wiretrial_contract::analysis::{Analysis, Answer, Comparison};
 
 use super::claim::claim;
 use super::{loss, work};
-use crate::shorten::listed;
 
 /// The answer: `table`, unless something in it is invalid.
 pub(super) fn answer(analysis: &Analysis) -> Answer {
@@ -39,7 +38,6 @@ pub(super) fn answer(analysis: &Analysis) -> Answer {
     let reference = reference.map_or("nothing", |one| one.arm.as_str());
     let cases = primary.len() / arms.len().max(1);
     let each: Vec<String> = arms.iter().map(|arm| words(arm)).collect();
-    let each: Vec<&str> = each.iter().map(String::as_str).collect();
     let invalid = primary
         .iter()
         .any(|one| claim(one, margin).word() == "invalid");
@@ -58,7 +56,7 @@ pub(super) fn answer(analysis: &Analysis) -> Answer {
                 format!("{} arms", arms.len())
             },
             if cases == 1 { "case" } else { "cases" },
-            listed(&each),
+            each.join("; "),
         ),
     }
 }

@@ -40,10 +40,10 @@ pub(super) fn header(analysis: &Analysis, session: &Session) -> Vec<String> {
         "  {} of {} {} done, {} voided, {}",
         number::count(conditions.pairs_done),
         number::count(conditions.pairs_total),
-        if conditions.treatment.is_empty() {
-            "A/A pairs"
-        } else {
-            "pairs"
+        match conditions.treatment.is_empty() {
+            _ if !analysis.estimates.is_empty() => "rounds",
+            true => "A/A pairs",
+            false => "pairs",
         },
         number::count(conditions.pairs_voided),
         number::duration(session.elapsed_ns),
@@ -282,10 +282,10 @@ fn place(analysis: &Analysis, notes: &[String]) -> String {
         (_, Some(cpu)) => format!("generator CPU {}, receivers CPU {cpu}", cpus.join(",")),
     };
     let arms = match conditions.arrangement {
-        Arrangement::Interleaved => "both arms alive",
-        Arrangement::Sequential => "one arm after the other",
+        Arrangement::Interleaved => format!("{} arms alive", table::both_or_all(analysis)),
+        Arrangement::Sequential => "one arm after the other".into(),
     };
-    let mut last = vec![arms.to_owned()];
+    let mut last = vec![arms];
     last.extend(notes.iter().cloned());
     format!("{network} | {pinned} | {}", last.join(", "))
 }

@@ -62,7 +62,7 @@ fn row(analysis: &Analysis, estimate: &Estimate) -> Vec<Cell> {
         estimate
             .median
             .map_or(Cell::Unknown, |value| Cell::Number { value, decimals }),
-        Cell::Span {
+        Cell::Between {
             lo: estimate.lo95,
             hi: estimate.hi95,
             decimals,
@@ -80,15 +80,7 @@ fn row(analysis: &Analysis, estimate: &Estimate) -> Vec<Cell> {
             interval_cell(one, &one.decision),
             verdict(one, analysis.conditions.margin),
         ],
-        None => [
-            Cell::Absent,
-            Cell::Span {
-                lo: None,
-                hi: None,
-                decimals: 0,
-            },
-            Cell::Text("reference".into()),
-        ],
+        None => [Cell::Absent, Cell::Absent, Cell::Text("reference".into())],
     });
     cells
 }

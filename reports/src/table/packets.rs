@@ -4,7 +4,7 @@ use wiretrial_contract::analysis::{Analysis, Load, LoadVerdict};
 use wiretrial_contract::record::Flag;
 
 use super::loads::{verdict_tone, verdict_words};
-use super::{Cell, Column, Table};
+use super::{Cell, Column, Table, both_or_all};
 
 /// Packets by case, the arms added up. `unexplained` adds the arms as numbers when they have the
 /// same sign and as sizes otherwise, so that two doubts never cancel. The bound is the higher of the
@@ -13,6 +13,7 @@ use super::{Cell, Column, Table};
 pub fn packets(analysis: &Analysis) -> Table {
     let groups = by_case(&analysis.loads);
     table(
+        analysis,
         groups
             .iter()
             .map(|loads| row(&loads[0].case, loads))
@@ -40,7 +41,7 @@ pub(crate) fn packets_in(analysis: &Analysis, most: usize) -> Table {
         .map(|loads| row(&loads[0].case, loads))
         .collect();
     rows.push(row(&name, &rest));
-    table(rows)
+    table(analysis, rows)
 }
 
 /// Cases whose packets need a row of their own.
@@ -55,13 +56,13 @@ fn unclean(groups: &[Vec<&Load>]) -> usize {
         .count()
 }
 
-fn table(rows: Vec<Vec<Cell>>) -> Table {
+fn table(analysis: &Analysis, rows: Vec<Vec<Cell>>) -> Table {
+    let title = format!("packets, {} arms", both_or_all(analysis));
     Table {
         name: "packets".into(),
-        title: "packets, both arms".into(),
         note: String::new(),
         columns: vec![
-            Column::left("case", "case").short("packets, both arms"),
+            Column::left("case", "case").short(&title),
             Column::right("accepted", "sent").in_unit("packets"),
             Column::right("unique", "seen").in_unit("packets"),
             Column::right("lost", "lost").in_unit("packets"),
@@ -70,6 +71,7 @@ fn table(rows: Vec<Vec<Cell>>) -> Table {
             Column::left("rule", "0.1 % rule"),
         ],
         rows,
+        title,
     }
 }
 

@@ -223,6 +223,19 @@ const SHARED: &[Key] = &[
         show: reference,
     },
     Key {
+        path: "design.layout-control",
+        form: Form::Name,
+        range: Range::Any,
+        default: Default::Derived("none"),
+        level: Level::Campaign,
+        meaning: "the arm of a table that is its reference built anew in another layout; where it differs \
+                  by more than the margin, no arm is called worthwhile",
+        show: |at| {
+            let control = at.campaign.design.layout_control.as_ref();
+            control.map_or_else(|| NOT_HERE.into(), Clone::clone)
+        },
+    },
+    Key {
         path: "design.foreign-cpu",
         form: Form::Share,
         range: Range::Rule("more than 0% and at most 100%", u64::MAX),
