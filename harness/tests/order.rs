@@ -23,6 +23,7 @@ use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, LaunchOrder, Plan, Seed};
 use wiretrial_contract::record::{LedgerState, Outcome, Phase, Share, Stage, Step, TrialRecord};
+use wiretrial_reports::{csv, screen, table};
 
 const PLAN_SHA256: &str = "00";
 
@@ -580,6 +581,11 @@ fn a_table_sets_every_arm_beside_its_reference() {
     assert_eq!(analysis.answer.word, "table");
     assert_eq!(judge::exit_code(&analysis), (0, None));
     replay::check(&plan, &records).unwrap();
+    insta::assert_snapshot!(shown(&analysis));
+    insta::assert_snapshot!(csv::render(&table::arms(
+        &analysis,
+        plan.campaign.design.primary
+    )));
     let lost = &[Fault::Drops("again", 100)];
     let (_, _, analysis) = campaign(&plan, lost);
     assert_eq!(
@@ -587,6 +593,16 @@ fn a_table_sets_every_arm_beside_its_reference() {
         4,
         "arms that did unequal work"
     );
+}
+
+fn shown(analysis: &Analysis) -> String {
+    let session = screen::Session {
+        elapsed_ns: 60_000_000_000,
+        sending_ns: 40_000_000_000,
+        evidence_path: "evidence/t".into(),
+        notes: Vec::new(),
+    };
+    screen::screen(analysis, &session, screen::Colour::Never)
 }
 
 /// The control arm costs 6 times what its reference does: so does its layout, for all anyone knows.

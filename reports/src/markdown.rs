@@ -38,6 +38,10 @@ pub fn report(analysis: &Analysis) -> String {
         push("## Work");
         push(&captioned(&table::passes(analysis)));
     }
+    if let Some(table) = table::intervals(analysis) {
+        push("## Intervals by method");
+        push(&captioned(&table));
+    }
     if let Some(text) = order_and_time(analysis) {
         push("## Order and time");
         push(&text);

@@ -7,6 +7,7 @@ mod effect;
 mod family;
 mod floors;
 mod identities;
+mod intervals;
 mod limits;
 mod loads;
 mod order;
@@ -28,6 +29,7 @@ pub use family::{calibration, family, simultaneous};
 pub use floors::floors;
 pub(crate) use identities::compared;
 pub use identities::identities;
+pub use intervals::intervals;
 pub use limits::limits;
 pub use loads::loads;
 pub use order::{order, time, with_voided};
@@ -356,6 +358,7 @@ pub fn all(analysis: &Analysis) -> Vec<Table> {
         tables.push(passes(analysis));
     }
     let beside = [
+        intervals,
         order,
         time,
         with_voided,

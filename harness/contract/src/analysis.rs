@@ -18,7 +18,7 @@ use crate::plan::{Arrangement, FailOn, Workload};
 use crate::record::{Flag, Share, Stage};
 
 pub use comparison::{
-    Comparison, Diagnostics, Fraction, Interval, KnownFloor, LevelShift, Variant,
+    Comparison, Diagnostics, Fraction, Interval, KnownFloor, LevelShift, Secondary, Variant,
 };
 pub use estimate::Estimate;
 pub use family::{Calibration, Family};

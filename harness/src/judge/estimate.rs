@@ -1,9 +1,10 @@
 //! One metric of one case, judged from its values alone: the numbers of pairs, the order in which
 //! their members were launched, and what was asked of them. Where they come from does not matter.
 
-use wiretrial_contract::analysis::{Comparison, Interval, KnownFloor, Variant, round12};
+use wiretrial_contract::analysis::{Comparison, Interval, KnownFloor, Secondary, Variant, round12};
 use wiretrial_contract::metric::{Direction, Metric, Scale};
 use wiretrial_contract::record::Flag;
+use wiretrial_stats::bootstrap::MAX_PAIRS;
 use wiretrial_stats::drift;
 use wiretrial_stats::interval::{self, Enumerate, Limits};
 use wiretrial_stats::order::First;
@@ -72,6 +73,7 @@ pub fn primary(values: &Values, bootstrap: u64, asked: &Asked, guards: &Guards) 
         estimate.beside(&mut out, compared, asked);
         course.fill(&mut out, values);
     }
+    out.secondary = estimate.secondary(bootstrap);
     out.with_voided = estimate.with_voided(bootstrap);
     rate::shown(&mut out);
     out
@@ -235,6 +237,21 @@ impl<'a> Estimate<'a> {
         out.faster_pairs = Some(count(compared.faster_pairs));
         out.sign_p = (differing > 0)
             .then(|| round12(sign_test(compared.faster_pairs as u64, differing as u64)));
+    }
+
+    /// The interval by other methods; nothing beyond the pairs that are resampled.
+    fn secondary(&self, bootstrap: u64) -> Option<Secondary> {
+        if self.baseline.len() > MAX_PAIRS {
+            return None;
+        }
+        let others =
+            interval::secondary(self.scale, &self.baseline, &self.candidate, bootstrap).ok()?;
+        let secondary = Secondary {
+            fieller: others.fieller.as_ref().map(limits),
+            geometric: others.geometric.as_ref().map(limits),
+            bca: others.bca.as_ref().map(limits),
+        };
+        (secondary != Secondary::default()).then_some(secondary)
     }
 
     /// The comparison again with the pairs that were measured and voided.

@@ -1,6 +1,6 @@
 //! Metrics of which more is better as they are shown: compared as a cost, and turned back.
 
-use wiretrial_contract::analysis::{Comparison, Interval, Variant, round12};
+use wiretrial_contract::analysis::{Comparison, Interval, Secondary, Variant, round12};
 use wiretrial_contract::metric::{Direction, Scale};
 
 /// Turns a comparison of costs into one of the metric itself, where more of it is better. A rate was
@@ -43,6 +43,11 @@ pub(super) fn shown(comparison: &mut Comparison) {
             ..variant
         });
     }
+    comparison.secondary = comparison.secondary.map(|other| Secondary {
+        fieller: other.fieller.map(|interval| swapped(scale, interval)),
+        geometric: other.geometric.map(|interval| swapped(scale, interval)),
+        bca: other.bca.map(|interval| swapped(scale, interval)),
+    });
     if let Some(found) = &mut comparison.diagnostics {
         for effect in [
             &mut found.position_effect,

@@ -137,6 +137,9 @@ pub struct Comparison {
     /// Numbers of the pairs that lie far from the others; they are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outlying: Vec<u64>,
+    /// The same pairs' interval by other methods, to be looked at; none of them decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secondary: Option<Secondary>,
     /// The comparison with the voided pairs that were measured; only where there are such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with_voided: Option<Variant>,
@@ -203,6 +206,7 @@ impl Comparison {
             sign_p: None,
             diagnostics: None,
             outlying: Vec::new(),
+            secondary: None,
             with_voided: None,
             floor: None,
             verdict: None,
@@ -245,6 +249,20 @@ pub struct Variant {
     /// Its interval.
     #[serde(flatten)]
     pub interval: Interval,
+}
+
+/// The interval of the same pairs by other methods; each is `None` where it is undefined.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Secondary {
+    /// Of the ratio of means (Fieller, 1954).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fieller: Option<Interval>,
+    /// Student's t on the logarithms of the pair ratios: of the geometric ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometric: Option<Interval>,
+    /// The bias-corrected and accelerated percentile interval (Efron, 1987), too narrow with few pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bca: Option<Interval>,
 }
 
 /// A p value as an exact fraction.
