@@ -8,9 +8,10 @@ use fake::campaign::{plan, programs, setting};
 use fake::{FakeHost, Fault};
 use wiretrial::campaign::overrides::Overrides;
 use wiretrial::campaign::{file, plan as sealing};
+use wiretrial::evidence::chain::Chain;
 use wiretrial::evidence::folder::Folder;
 use wiretrial::evidence::json::pretty;
-use wiretrial::evidence::rows::{self, Rows, read_chain};
+use wiretrial::evidence::rows::{self, Rows};
 use wiretrial::evidence::{replay, verify};
 use wiretrial::judge;
 use wiretrial::pilot;
@@ -198,8 +199,12 @@ fn campaign(plan: &Plan, faults: &[Fault]) -> (End, Vec<TrialRecord>, Analysis) 
     )
     .unwrap();
     let bytes = std::fs::read(folder.path().join(rows::FILE)).unwrap();
-    let (read, _) = read_chain(&bytes, PLAN_SHA256).unwrap();
-    assert_eq!(read, records, "what is on disk is what was measured");
+    let read: Result<Vec<_>, _> = Chain::new(&bytes[..], PLAN_SHA256).collect();
+    assert_eq!(
+        read.unwrap(),
+        records,
+        "what is on disk is what was measured"
+    );
     let identity = judge::Identity {
         plan_sha256: PLAN_SHA256.into(),
         rows_sha256: "11".into(),
@@ -356,7 +361,8 @@ fn a_pilot_is_three_pairs_a_case_that_are_never_in_an_estimate() {
     assert!(short.message.contains("ends before its pair 5"), "{short}");
 
     // Its rows do not hang on the campaign's plan, and would not be taken for its rows.
-    assert_eq!(read_chain(&bytes, PLAN_SHA256).unwrap_err().code, 5);
+    let foreign: Result<Vec<_>, _> = Chain::new(&bytes[..], PLAN_SHA256).collect();
+    assert_eq!(foreign.unwrap_err().code, 5);
     let as_rows = replay::check(&plan, &pilot_rows).unwrap_err();
     assert_eq!(as_rows.code, 5, "{as_rows}");
 

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use wiretrial_contract::analysis::Analysis;
-use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::TrialRecord;
@@ -30,7 +29,7 @@ pub fn finish(
 ) -> Result<Analysis, Failure> {
     let identity = judge::Identity {
         plan_sha256: plan_sha256.to_owned(),
-        rows_sha256: sha256(&folder.read(rows::FILE)?),
+        rows_sha256: folder.sha256(rows::FILE)?,
         host_class: host.0.to_owned(),
         host: host.1.to_owned(),
     };

@@ -193,6 +193,17 @@ impl Folder {
         fs::read(&path).map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))
     }
 
+    /// SHA-256 of a file, read in pieces.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read (exit 4).
+    pub fn sha256(&self, name: &str) -> Result<String, Failure> {
+        let path = self.path.join(name);
+        sha256_file(&path)
+            .map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))
+    }
+
     /// The plan and the hash of its bytes.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! derived from them.
 
 pub mod again;
+pub mod chain;
 pub mod environment;
 pub mod finish;
 pub mod floors;

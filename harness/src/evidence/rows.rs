@@ -6,13 +6,14 @@
 //! already measured are kept.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Write};
 use std::path::Path;
 
-use wiretrial_contract::control::quote;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::record::{TRIAL_SCHEMA, TrialRecord};
+use wiretrial_contract::record::TrialRecord;
+
+use super::chain::{Broken, Chain};
 
 /// Name of the file in an evidence folder.
 pub const FILE: &str = "trials.jsonl";
@@ -73,21 +74,32 @@ impl Rows {
     pub fn resume(folder: &Path, plan_sha256: &str) -> Result<Resumed, Failure> {
         let path = folder.join(FILE);
         let broken = |error: io::Error| Failure::evidence(format!("{}: {error}", path.display()));
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .read(true)
             .append(true)
             .open(&path)
             .map_err(broken)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(broken)?;
-        let whole = whole_length(&bytes);
-        let torn = (whole < bytes.len()).then(|| bytes[whole..].to_vec());
-        let (records, head) = read_chain(&bytes[..whole], plan_sha256)?;
+        let mut chain = Chain::new(BufReader::new(&file), plan_sha256);
+        let mut records = Vec::new();
+        let unreadable = loop {
+            match chain.read() {
+                Ok(Some(record)) => records.push(record),
+                Ok(None) => break None,
+                Err(Broken::Unreadable(failure)) => break Some(failure),
+                Err(Broken::Wrong(failure)) => return Err(failure),
+            }
+        };
+        let head = chain.head().to_owned();
+        let (count, length) = (chain.rows_read(), chain.bytes_read());
+        let torn = match unreadable {
+            Some(failure) => Some(chain.into_last().map_err(broken)?.ok_or(failure)?),
+            None => None,
+        };
         let rows = Self {
             file,
             head,
-            count: records.len() as u64,
-            length: whole as u64,
+            count,
+            length,
             torn: torn.is_some(),
         };
         Ok(Resumed {
@@ -171,82 +183,6 @@ impl Rows {
     }
 }
 
-/// Reads a finished chain of whole lines: the rows and the hash of the last line.
-///
-/// # Errors
-///
-/// Exit 5: a line does not parse, is out of its place, or does not carry the hash of the line
-/// before it.
-pub fn read_chain(bytes: &[u8], plan_sha256: &str) -> Result<(Vec<TrialRecord>, String), Failure> {
-    let mut head = plan_sha256.to_owned();
-    let mut records = Vec::new();
-    for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let Some(line) = line.strip_suffix(b"\n") else {
-            return Err(Failure::mismatch(format!("row {number} has no end")));
-        };
-        schema(number, line)?;
-        let record: TrialRecord = serde_json::from_slice(line)
-            .map_err(|error| Failure::mismatch(format!("row {number} cannot be read: {error}")))?;
-        if record.row != number as u64 {
-            return Err(Failure::mismatch(format!(
-                "row {number} says it is row {}",
-                record.row
-            )));
-        }
-        if record.prev != head {
-            return Err(Failure::mismatch(format!(
-                "row {number} does not follow the line before it: it names {}, that is {}",
-                short(&record.prev),
-                short(&head)
-            )));
-        }
-        head = sha256(line);
-        records.push(record);
-    }
-    Ok((records, head))
-}
-
-/// A row of another schema is refused for that, before its fields are read.
-fn schema(number: usize, line: &[u8]) -> Result<(), Failure> {
-    #[derive(serde::Deserialize)]
-    struct Schema {
-        schema: String,
-    }
-    match serde_json::from_slice::<Schema>(line) {
-        Ok(Schema { schema }) if schema != TRIAL_SCHEMA => Err(Failure::mismatch(format!(
-            "row {number} has schema {}, this version reads {TRIAL_SCHEMA}",
-            quote(&schema)
-        ))),
-        // What is no row at all is said by the reading of it.
-        _ => Ok(()),
-    }
-}
-
-/// Length of the leading part made of whole lines whose last one parses.
-fn whole_length(bytes: &[u8]) -> usize {
-    let end = bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    let Some(body) = bytes[..end].strip_suffix(b"\n") else {
-        return end;
-    };
-    let start = body
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    let parses = serde_json::from_slice::<TrialRecord>(&body[start..]).is_ok();
-    if parses || end < bytes.len() {
-        end
-    } else {
-        start
-    }
-}
-
-fn short(hash: &str) -> &str {
-    hash.get(..8).unwrap_or(hash)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,28 +198,6 @@ mod tests {
         rows.append(&mut [samples::row(1)]).unwrap();
         let bytes = std::fs::read(folder.path().join(FILE)).unwrap();
         (folder, bytes)
-    }
-
-    #[test]
-    fn rows_chain_on_the_plan_and_on_each_other() {
-        let (_folder, bytes) = three_rows();
-        let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-        let (records, head) = read_chain(&bytes, PLAN).unwrap();
-        assert_eq!(records[0].prev, PLAN);
-        assert_eq!(records[1].prev, sha256(lines[0]));
-        assert_eq!(records[2].prev, sha256(lines[1]));
-        assert_eq!(head, sha256(lines[2]));
-        assert_eq!(records.iter().map(|r| r.row).collect::<Vec<_>>(), [0, 1, 2]);
-    }
-
-    #[test]
-    fn any_changed_byte_of_a_line_breaks_the_chain_after_it() {
-        let (_folder, bytes) = three_rows();
-        let at = bytes.windows(8).position(|w| w == b"accepted").unwrap() + 10;
-        let mut changed = bytes.clone();
-        changed[at] = if changed[at] == b'1' { b'2' } else { b'1' };
-        assert_eq!(read_chain(&changed, PLAN).unwrap_err().code, 5);
-        assert_eq!(read_chain(&bytes, "cd").unwrap_err().code, 5);
     }
 
     #[test]
@@ -330,17 +244,13 @@ mod tests {
     }
 
     #[test]
-    fn another_schema_is_named() {
-        let (_folder, bytes) = three_rows();
-        let text = String::from_utf8(bytes)
-            .unwrap()
-            .replace(TRIAL_SCHEMA, "wiretrial.trial/9");
-        let failure = read_chain(text.as_bytes(), PLAN).unwrap_err();
+    fn a_last_line_of_another_schema_is_never_cut() {
+        let (folder, mut bytes) = three_rows();
+        bytes.extend(b"{\"schema\":\"wiretrial.trial/9\"}\n");
+        std::fs::write(folder.path().join(FILE), &bytes).unwrap();
+        let failure = Rows::resume(folder.path(), PLAN).unwrap_err();
         assert_eq!(failure.code, 5);
-        assert_eq!(
-            failure.message,
-            format!("row 0 has schema wiretrial.trial/9, this version reads {TRIAL_SCHEMA}")
-        );
+        assert!(failure.message.starts_with("row 3 has schema"), "{failure}");
     }
 
     /// /dev/full fails every write with ENOSPC (full(4)).

@@ -8,9 +8,10 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{PilotCase, Plan};
 use wiretrial_contract::record::TrialRecord;
 
+use super::chain::Chain;
 use super::environment::{self, Environment, HOST};
 use super::folder::{ANALYSIS, Folder, NOISE, PILOT, PLAN, RAW, SUMS};
-use super::rows::{self, read_chain};
+use super::rows;
 use super::{json, recompute, replay, reports};
 use crate::campaign;
 use crate::judge;
@@ -54,8 +55,7 @@ pub struct Evidence {
 /// A file is missing (exit 4) or not what it should be (exit 5).
 pub fn read(folder: &Folder) -> Result<Evidence, Failure> {
     let (plan, plan_sha256) = folder.plan()?;
-    let bytes = folder.read(rows::FILE)?;
-    let (records, _) = read_chain(&bytes, &plan_sha256)?;
+    let records = chained(folder, rows::FILE, &plan_sha256)?;
     let environment = Environment::read(folder)?;
     let (class, words) = environment
         .sessions
@@ -65,7 +65,7 @@ pub fn read(folder: &Folder) -> Result<Evidence, Failure> {
         .ok_or_else(|| Failure::mismatch("environment.json names no host class"))?;
     let identity = judge::Identity {
         plan_sha256,
-        rows_sha256: sha256(&bytes),
+        rows_sha256: folder.sha256(rows::FILE)?,
         host_class: class.get(..4).unwrap_or(&class).to_owned(),
         host: words,
     };
@@ -74,6 +74,11 @@ pub fn read(folder: &Folder) -> Result<Evidence, Failure> {
         records,
         identity,
     })
+}
+
+/// All rows of a file of the folder, which hang on this plan.
+fn chained(folder: &Folder, name: &str, plan_sha256: &str) -> Result<Vec<TrialRecord>, Failure> {
+    Chain::open(&folder.path().join(name), plan_sha256)?.collect()
 }
 
 /// Recomputes the evidence in `folder`.
@@ -192,8 +197,7 @@ fn check_pilot(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
     if pilot != rehearsal_plan(plan) {
         return Err(broken("it is not the rehearsal of the sealed plan".into()));
     }
-    let rows = folder.read(&format!("{PILOT}/{}", rows::FILE))?;
-    let (records, _) = read_chain(&rows, &sha256(&bytes))?;
+    let records = chained(folder, &format!("{PILOT}/{}", rows::FILE), &sha256(&bytes))?;
     let rehearsed = |case: &str| records.iter().any(|row| row.case == case);
     match plan
         .campaign
@@ -228,8 +232,8 @@ pub fn check_noise(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
             if written != own {
                 return Err(broken("it is not the pilot of the sealed plan".into()));
             }
-            let rows = folder.read(&format!("{NOISE}/{}", rows::FILE))?;
-            let (records, _) = read_chain(&rows, &sha256(&bytes))?;
+            let name = format!("{NOISE}/{}", rows::FILE);
+            let records = chained(folder, &name, &sha256(&bytes))?;
             let of_pilot = |failure: Failure| Failure {
                 message: format!("{NOISE}/{}: {}", rows::FILE, failure.message),
                 ..failure
