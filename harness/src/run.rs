@@ -8,9 +8,10 @@ use wiretrial_contract::record::{GuardName, HostWindow, Outcome, Phase, TrialRec
 use crate::evidence::rows::Rows;
 use crate::host::Host;
 use crate::pilot;
-use crate::trial::next::{Next, next};
+use crate::trial::next::Next;
 use crate::trial::pair;
 use crate::trial::setting::{Job, Setting};
+use crate::trial::standing::Standing;
 
 /// Times a case is rehearsed before its rate counts as out of reach: one stall of the host is not
 /// a limit.
@@ -45,8 +46,10 @@ pub fn run(
     records: &mut Vec<TrialRecord>,
     progress: &mut dyn FnMut(&[TrialRecord]),
 ) -> Result<End, Failure> {
+    let mut standing = Standing::new(plan);
+    standing.add(records);
     loop {
-        let (planned, replaces, arms) = match next(plan, records) {
+        let (planned, replaces, arms) = match standing.next() {
             Next::Finished => return Ok(End::Finished),
             Next::Exhausted { .. } => return Ok(End::Exhausted),
             Next::Spent => return Ok(End::Spent),
@@ -73,6 +76,7 @@ pub fn run(
         if !pair.rows.is_empty() {
             rows.append(&mut pair.rows)?;
         }
+        standing.add(&pair.rows);
         records.append(&mut pair.rows);
         if let Some(signal) = pair.stopped {
             return Err(signal);

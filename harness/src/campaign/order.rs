@@ -13,24 +13,28 @@ use wiretrial_stats::random::{Purpose, Stream, stream_seed};
 #[must_use]
 pub fn pairs(campaign: &Campaign, seed: u64) -> Vec<PlannedPair> {
     let rounds = campaign.design.pairs;
-    let mut launches: Vec<Launches> = campaign
+    let mut cases: Vec<(Vec<LaunchOrder>, Spacing)> = campaign
         .cases
         .iter()
-        .map(|case| Launches::new(campaign, &case.name, seed))
+        .map(|case| {
+            let launches = launches(campaign, &case.name, seed);
+            (launches, Spacing::new(&case.name, seed))
+        })
         .collect();
     // The order of cases belongs to the campaign, not to one case: its stream has no case's name.
     let mut rounds_of_cases = Stream::new(stream_seed(Purpose::Caseorder, "", seed));
     let mut pairs = Vec::new();
     for round in 0..rounds {
-        for case in order::round(launches.len(), &mut rounds_of_cases) {
-            let launches = &mut launches[case];
+        for case in order::round(cases.len(), &mut rounds_of_cases) {
+            let (launches, spacing) = &mut cases[case];
+            let (gap_ns, padding) = spacing.draw();
             pairs.push(PlannedPair {
                 pair: index(pairs.len()),
                 case: u32::try_from(case).expect("cases are few"),
                 round,
-                order: launches.order[round as usize].clone(),
-                gap_ns: launches.gap_ns(),
-                padding: launches.padding(),
+                order: launches[round as usize].clone(),
+                gap_ns,
+                padding,
             });
         }
     }
@@ -49,58 +53,89 @@ pub fn replacement(
     earlier: u32,
 ) -> PlannedPair {
     let case = &campaign.cases[voided.case as usize].name;
-    let mut launches = Launches::new(campaign, case, seed);
-    for _ in 0..campaign.design.pairs + earlier {
-        launches.gap_ns();
-        launches.padding();
+    Replacements::new(campaign, case, seed).pair(voided, number, earlier)
+}
+
+/// The pairs that replace voided ones of a case, as [`replacement`] makes them; what was drawn for one
+/// is kept for the next.
+#[derive(Debug)]
+pub struct Replacements {
+    spacing: Spacing,
+    /// Gap and padding of each.
+    drawn: Vec<(u64, u32)>,
+}
+
+impl Replacements {
+    /// Of the case called `case`.
+    #[must_use]
+    pub fn new(campaign: &Campaign, case: &str, seed: u64) -> Self {
+        let mut spacing = Spacing::new(case, seed);
+        for _ in 0..campaign.design.pairs {
+            spacing.draw();
+        }
+        Self {
+            spacing,
+            drawn: Vec::new(),
+        }
     }
-    PlannedPair {
-        pair: number,
-        gap_ns: launches.gap_ns(),
-        padding: launches.padding(),
-        ..voided.clone()
+
+    /// The pair numbered `number` that replaces `voided`, after `earlier` replacements of the case.
+    pub fn pair(&mut self, voided: &PlannedPair, number: u64, earlier: u32) -> PlannedPair {
+        let earlier = earlier as usize;
+        while self.drawn.len() <= earlier {
+            self.drawn.push(self.spacing.draw());
+        }
+        let (gap_ns, padding) = self.drawn[earlier];
+        PlannedPair {
+            pair: number,
+            gap_ns,
+            padding,
+            ..voided.clone()
+        }
     }
 }
 
-/// What is drawn for one case, from streams of its own.
-struct Launches {
-    order: Vec<LaunchOrder>,
+/// The launch orders of one case, from a stream of its own.
+fn launches(campaign: &Campaign, case: &str, seed: u64) -> Vec<LaunchOrder> {
+    let pairs = campaign.design.pairs as usize;
+    let mut schedule = Stream::new(stream_seed(Purpose::Schedule, case, seed));
+    match campaign.kind {
+        Kind::Paired => order::balanced(pairs, &mut schedule)
+            .expect("the campaign's checks refuse odd pairs")
+            .into_iter()
+            .map(|first| match first {
+                First::Baseline => LaunchOrder::BaselineFirst,
+                First::Candidate => LaunchOrder::CandidateFirst,
+            })
+            .collect(),
+        Kind::Table => order::rounds(campaign.arms.len(), pairs, &mut schedule)
+            .into_iter()
+            .map(|arms| LaunchOrder::Arms(arms.into_iter().map(arm_index).collect()))
+            .collect(),
+    }
+}
+
+/// Gaps and paddings of one case's pairs, from streams of their own.
+#[derive(Debug)]
+struct Spacing {
     gaps: Stream,
     paddings: Stream,
 }
 
-impl Launches {
-    fn new(campaign: &Campaign, case: &str, seed: u64) -> Self {
+impl Spacing {
+    fn new(case: &str, seed: u64) -> Self {
         let stream = |purpose| Stream::new(stream_seed(purpose, case, seed));
-        let pairs = campaign.design.pairs as usize;
-        let mut schedule = stream(Purpose::Schedule);
-        let order = match campaign.kind {
-            Kind::Paired => order::balanced(pairs, &mut schedule)
-                .expect("the campaign's checks refuse odd pairs")
-                .into_iter()
-                .map(|first| match first {
-                    First::Baseline => LaunchOrder::BaselineFirst,
-                    First::Candidate => LaunchOrder::CandidateFirst,
-                })
-                .collect(),
-            Kind::Table => order::rounds(campaign.arms.len(), pairs, &mut schedule)
-                .into_iter()
-                .map(|arms| LaunchOrder::Arms(arms.into_iter().map(arm_index).collect()))
-                .collect(),
-        };
         Self {
-            order,
             gaps: stream(Purpose::Gap),
             paddings: stream(Purpose::Pad),
         }
     }
 
-    fn gap_ns(&mut self) -> u64 {
-        order::gap_ms(&mut self.gaps) * 1_000_000
-    }
-
-    fn padding(&mut self) -> u32 {
-        u32::try_from(order::padding_bytes(&mut self.paddings)).expect("a padding is at most 4095")
+    /// Gap, ns, and padding, bytes, of the next pair.
+    fn draw(&mut self) -> (u64, u32) {
+        let gap_ns = order::gap_ms(&mut self.gaps) * 1_000_000;
+        let padding = u32::try_from(order::padding_bytes(&mut self.paddings));
+        (gap_ns, padding.expect("a padding is at most 4095"))
     }
 }
 

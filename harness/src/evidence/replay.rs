@@ -12,9 +12,10 @@ use crate::pilot;
 use crate::trial::guards::{
     DesignView, Said, all_passed, check as check_guards, clock_of, pair_offered,
 };
-use crate::trial::next::{Next, next};
+use crate::trial::next::Next;
 use crate::trial::pairs::offered_of_all;
 use crate::trial::passes::drawn;
+use crate::trial::standing::Standing;
 
 /// Checks all rows in their order.
 ///
@@ -22,11 +23,17 @@ use crate::trial::passes::drawn;
 ///
 /// Exit 5: the row and what it should have been.
 pub fn check(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
-    in_order(plan, rows, Phase::Confirm, |rows| match next(plan, rows) {
-        Next::Run {
-            planned, replaces, ..
-        } => Some((planned, replaces)),
-        _ => None,
+    let mut standing = Standing::new(plan);
+    let mut taken = 0;
+    in_order(plan, rows, Phase::Confirm, |before| {
+        standing.add(&before[taken..]);
+        taken = before.len();
+        match standing.next() {
+            Next::Run {
+                planned, replaces, ..
+            } => Some((planned, replaces)),
+            _ => None,
+        }
     })
 }
 
@@ -50,7 +57,7 @@ fn in_order(
     plan: &Plan,
     rows: &[TrialRecord],
     phase: Phase,
-    next: impl Fn(&[TrialRecord]) -> Option<(PlannedPair, Option<u64>)>,
+    mut next: impl FnMut(&[TrialRecord]) -> Option<(PlannedPair, Option<u64>)>,
 ) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     let mut at = 0;

@@ -14,3 +14,4 @@ pub mod passes;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod setting;
+pub mod standing;

@@ -1,14 +1,10 @@
 //! Which pair runs next: a pure function of the plan and the rows there are, so that a resumed
 //! campaign goes on exactly where it was.
 
-use std::collections::BTreeMap;
-
-use wiretrial_contract::plan::{Arrangement, Plan, PlannedPair};
+use wiretrial_contract::plan::{Plan, PlannedPair};
 use wiretrial_contract::record::TrialRecord;
 
-use super::pairs::{all_there, by_pair, clean, counts, interrupted};
-use super::setting::together;
-use crate::campaign::order;
+use super::standing::Standing;
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +32,7 @@ pub enum Next {
     Spent,
 }
 
-/// The next step of a campaign with this plan and these rows.
+/// The next step of a campaign with this plan and these rows; [`Standing`] says it after each row.
 ///
 /// Planned pairs run in their order; a voided pair is replaced at the end, with its own launch
 /// order, as long as its case has replacements left. Pairs voided by a signal are replaced without
@@ -49,143 +45,16 @@ pub enum Next {
 /// With more than 2^32 pairs, which no campaign has.
 #[must_use]
 pub fn next(plan: &Plan, rows: &[TrialRecord]) -> Next {
-    match unlimited(plan, rows) {
-        Next::Run { planned, .. }
-            if spent(plan, rows) && !rows.iter().any(|row| row.pair == planned.pair) =>
-        {
-            Next::Spent
-        }
-        other => other,
-    }
-}
-
-fn spent(plan: &Plan, rows: &[TrialRecord]) -> bool {
-    let ran_ns = rows.iter().map(|row| row.ended_ns).max();
-    plan.campaign
-        .design
-        .budget_ns
-        .zip(ran_ns)
-        .is_some_and(|(budget_ns, ran_ns)| ran_ns >= budget_ns)
-}
-
-fn unlimited(plan: &Plan, rows: &[TrialRecord]) -> Next {
-    let pairs = by_pair(rows);
-    if let Some((planned, rows)) = begun(plan, &pairs) {
-        return Next::Run {
-            replaces: rows[0].replaces,
-            arms: together(&plan.campaign, &planned).swap_remove(rows.len()),
-            planned,
-        };
-    }
-    let mut voided: BTreeMap<u32, u32> = BTreeMap::new();
-    for (origin, rows) in void(plan, &pairs) {
-        if interrupted(rows) {
-            continue;
-        }
-        let count = voided.entry(origin.case).or_default();
-        *count += 1;
-        if *count > plan.campaign.design.replacements {
-            return Next::Exhausted {
-                case: origin.case,
-                voided: *count,
-            };
-        }
-    }
-    if let Some(planned) = plan
-        .pairs
-        .iter()
-        .find(|planned| !pairs.contains_key(&planned.pair))
-    {
-        return Next::Run {
-            planned: planned.clone(),
-            replaces: None,
-            arms: together(&plan.campaign, planned).swap_remove(0),
-        };
-    }
-    let replaced: Vec<u64> = rows.iter().filter_map(|row| row.replaces).collect();
-    let waiting = void(plan, &pairs).find(|(_, rows)| !replaced.contains(&rows[0].pair));
-    let Some((origin, void)) = waiting else {
-        return Next::Finished;
-    };
-    let last = pairs.keys().next_back().map_or(0, |last| last + 1);
-    let number = last.max(plan.pairs.len() as u64);
-    let planned = replacement(plan, &pairs, origin, number);
-    Next::Run {
-        arms: together(&plan.campaign, &planned).swap_remove(0),
-        planned,
-        replaces: Some(void[0].pair),
-    }
-}
-
-/// The pair numbered `number` that stands in for one of the plan.
-fn replacement(
-    plan: &Plan,
-    pairs: &BTreeMap<u64, Vec<&TrialRecord>>,
-    origin: &PlannedPair,
-    number: u64,
-) -> PlannedPair {
-    let case = &plan.campaign.cases[origin.case as usize].name;
-    let earlier = pairs
-        .range(..number)
-        .filter(|(_, rows)| rows[0].replaces.is_some() && rows[0].case == *case)
-        .count();
-    let earlier = u32::try_from(earlier).expect("fewer pairs");
-    order::replacement(&plan.campaign, plan.seed.0, origin, number, earlier)
-}
-
-/// The last pair, if its members run one after the other, nothing is wrong with those that ran, and
-/// one has not.
-fn begun<'a>(
-    plan: &Plan,
-    pairs: &'a BTreeMap<u64, Vec<&'a TrialRecord>>,
-) -> Option<(PlannedPair, &'a [&'a TrialRecord])> {
-    let (number, rows) = pairs.last_key_value()?;
-    let sequential = plan.campaign.design.arrangement == Arrangement::Sequential;
-    if !sequential || all_there(rows) || !clean(rows) {
-        return None;
-    }
-    let origin = origin(plan, pairs, *number)?;
-    let planned = if origin.pair == *number {
-        origin.clone()
-    } else {
-        replacement(plan, pairs, origin, *number)
-    };
-    Some((planned, rows))
-}
-
-/// Pairs that do not count, each with the pair of the plan that it is or stands in for.
-fn void<'a>(
-    plan: &'a Plan,
-    pairs: &'a BTreeMap<u64, Vec<&'a TrialRecord>>,
-) -> impl Iterator<Item = (&'a PlannedPair, &'a [&'a TrialRecord])> {
-    pairs
-        .iter()
-        .filter(|(_, rows)| !counts(rows))
-        .filter_map(|(pair, rows)| Some((origin(plan, pairs, *pair)?, &rows[..])))
-}
-
-/// Follows what a replacement replaces back to the plan.
-fn origin<'a>(
-    plan: &'a Plan,
-    pairs: &BTreeMap<u64, Vec<&TrialRecord>>,
-    pair: u64,
-) -> Option<&'a PlannedPair> {
-    if let Some(planned) = plan.pairs.iter().find(|planned| planned.pair == pair) {
-        return Some(planned);
-    }
-    let replaces = pairs.get(&pair)?.first()?.replaces?;
-    // A replacement has a higher number than what it replaces, so this ends.
-    if replaces < pair {
-        origin(plan, pairs, replaces)
-    } else {
-        None
-    }
+    let mut standing = Standing::new(plan);
+    standing.add(rows);
+    standing.next()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trial::samples;
+    use wiretrial_contract::plan::Arrangement;
     use wiretrial_contract::record::{Guard, GuardName, Outcome};
 
     fn rows(pair: u64, replaces: Option<u64>, outcome: &Outcome) -> [TrialRecord; 2] {

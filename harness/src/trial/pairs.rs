@@ -52,10 +52,12 @@ pub fn interrupted(rows: &[&TrialRecord]) -> bool {
     let failed = rows
         .iter()
         .any(|row| matches!(row.outcome, Outcome::Failed { .. }));
-    let cut = |row: &TrialRecord| {
-        row.guards
-            .iter()
-            .any(|g| g.name == GuardName::Interrupted && !g.passed)
-    };
-    !failed && ((!all_there(rows) && clean(rows)) || rows.iter().any(|row| cut(row)))
+    !failed && ((!all_there(rows) && clean(rows)) || rows.iter().any(|row| signalled(row)))
+}
+
+/// Whether a signal cut a trial short, or it never began.
+#[must_use]
+pub fn signalled(row: &TrialRecord) -> bool {
+    let mut guards = row.guards.iter();
+    guards.any(|guard| guard.name == GuardName::Interrupted && !guard.passed)
 }
