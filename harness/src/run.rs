@@ -49,7 +49,7 @@ pub fn run(
     let mut standing = Standing::new(plan);
     standing.add(records);
     loop {
-        let (planned, replaces, arms) = match standing.next() {
+        let (planned, replaces, arms) = match standing.step() {
             Next::Finished => return Ok(End::Finished),
             Next::Exhausted { .. } => return Ok(End::Exhausted),
             Next::Spent => return Ok(End::Spent),

@@ -28,7 +28,7 @@ pub fn check(plan: &Plan, rows: &[TrialRecord]) -> Result<(), Failure> {
     in_order(plan, rows, Phase::Confirm, |before| {
         standing.add(&before[taken..]);
         taken = before.len();
-        match standing.next() {
+        match standing.step() {
             Next::Run {
                 planned, replaces, ..
             } => Some((planned, replaces)),

@@ -47,7 +47,7 @@ pub enum Next {
 pub fn next(plan: &Plan, rows: &[TrialRecord]) -> Next {
     let mut standing = Standing::new(plan);
     standing.add(rows);
-    standing.next()
+    standing.step()
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ impl<'a> Standing<'a> {
     /// # Panics
     ///
     /// With more than 2^32 pairs, which no campaign has.
-    pub fn next(&mut self) -> Next {
+    pub fn step(&mut self) -> Next {
         match self.unlimited() {
             Next::Run { planned, .. }
                 if self.spent() && !self.pairs.contains_key(&planned.pair) =>
