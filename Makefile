@@ -23,9 +23,10 @@ lint: packages
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
-## bench: resampling against scipy, and how far equal arms come out apart on this host
+## bench: resampling against scipy, rows of evidence, and how far equal arms come out apart on this host
 bench: release examples
 	.ci/bench-stats $(RELEASE)/examples/passes
+	$(RELEASE)/examples/rows
 	.ci/bench $(RELEASE)
 
 ## install: put the executables that make demo built into PREFIX/bin
@@ -40,7 +41,7 @@ release: packages
 	$(CARGO) build --workspace --locked --release --bins
 
 examples: bench-packages
-	$(CARGO) build --package wiretrial-stats --locked --release --examples
+	$(CARGO) build --package wiretrial-stats --package wiretrial --locked --release --examples
 
 packages:
 	@.ci/packages build
