@@ -6,6 +6,7 @@
 mod real;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -315,6 +316,7 @@ fn an_interrupted_campaign_keeps_its_rows_and_goes_on() {
     let unfinished = run(bench.wiretrial(&["verify", "out"]));
     assert_eq!(unfinished.code, Some(4), "{}", unfinished.stderr);
 
+    refuses_what_is_not_the_same(&bench);
     let ended = run(bench.wiretrial(&["run", "--resume", "out"]));
     assert_ran(&ended);
     let all = rows(&bench.path("out"));
@@ -325,6 +327,49 @@ fn an_interrupted_campaign_keeps_its_rows_and_goes_on() {
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2);
     let verified = run(bench.wiretrial(&["verify", "out"]));
     assert_eq!(verified.code, Some(0), "{}", verified.stderr);
+}
+
+/// A campaign goes on with its own plan, executables and host only, and is not touched otherwise.
+fn refuses_what_is_not_the_same(bench: &Bench) {
+    let copy = |name: &str, file: &str, from: &str, to: &str| {
+        let done = Command::new("cp")
+            .arg("-r")
+            .args([bench.path("out"), bench.path(name)])
+            .status();
+        assert!(done.unwrap().success());
+        let path = bench.path(name).join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{file}: {from}");
+        fs::write(&path, text.replace(from, to)).unwrap();
+    };
+    copy(
+        "elsewhere",
+        "environment.json",
+        "\"classes\": {\n        \"host-a\": [\n          \"",
+        "\"classes\": {\n        \"host-a\": [\n          \"0",
+    );
+    copy("replanned", "plan.json", "\"offered\"", "\"offered\" ");
+    let other = bench.path("receiver-of-another-build");
+    let mut bytes = fs::read(bench.path("wiretrial-receiver")).unwrap();
+    bytes.push(0);
+    fs::write(&other, bytes).unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+    let other = other.to_str().unwrap();
+    for (arguments, code, sentence) in [
+        (
+            &["out", "--receiver-binary", other][..],
+            2,
+            "is not the executable the plan was sealed with",
+        ),
+        (&["elsewhere"][..], 2, "it can only go on there"),
+        (&["replanned"][..], 5, "does not follow the line before it"),
+    ] {
+        let before = fs::read(bench.path("out/trials.jsonl")).unwrap();
+        let ended = run(bench.wiretrial(&[&["run", "--resume"], arguments].concat()));
+        assert_eq!(ended.code, Some(code), "{arguments:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
+        assert_eq!(fs::read(bench.path("out/trials.jsonl")).unwrap(), before);
+    }
 }
 
 #[test]
