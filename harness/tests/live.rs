@@ -146,6 +146,13 @@ fn identities_hold(arrangement: &str) {
         redone.stdout
     );
     bench.wait_until_gone();
+    let file = bench.evidence().join("trials.jsonl");
+    let text = fs::read_to_string(&file).unwrap();
+    let changed = text.replacen("\"duplicate\":0", "\"duplicate\":1", 1);
+    assert_ne!(changed, text);
+    fs::write(&file, changed).unwrap();
+    let verified = run(bench.wiretrial(&["verify"]));
+    assert_eq!(verified.code, Some(5), "{}", verified.stderr);
 }
 
 #[test]
@@ -161,11 +168,11 @@ fn both_identities_are_exact_sequential() {
 #[test]
 fn a_killed_receiver_is_a_row_and_its_pair_is_replaced() {
     let bench = Bench::new();
-    let running = Running::start(bench.campaign(&[]));
+    let running = Running::start(bench.one_case(&[]));
     let harness = running.0.id();
     // The first rows are there: the rehearsal is over and the campaign is sealed.
     let file = wait_for("the first rows", || {
-        let folder = fs::read_dir(bench.path("evidence/demo"))
+        let folder = fs::read_dir(bench.path("evidence/one"))
             .ok()?
             .next()?
             .ok()?
@@ -289,7 +296,7 @@ fn a_second_campaign_on_the_host_is_refused() {
 #[test]
 fn an_interrupted_campaign_keeps_its_rows_and_goes_on() {
     let bench = Bench::new();
-    let mut command = bench.campaign(&["--out", "out"]);
+    let mut command = bench.one_case(&["--out", "out"]);
     let child = command.spawn().unwrap();
     let file = bench.path("out/trials.jsonl");
     wait_for("the first rows", || {
@@ -322,7 +329,7 @@ fn an_interrupted_campaign_keeps_its_rows_and_goes_on() {
     let all = rows(&bench.path("out"));
     assert_eq!(all[..kept.len()], kept[..], "rows are only added");
     let counted = all.iter().filter(|row| row["outcome"] == "ok").count();
-    assert_eq!(counted, 24, "six pairs of two cases");
+    assert_eq!(counted, 12, "six pairs");
     let sessions = json(&bench.path("out/environment.json"));
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2);
     let verified = run(bench.wiretrial(&["verify", "out"]));
@@ -370,19 +377,6 @@ fn refuses_what_is_not_the_same(bench: &Bench) {
         assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
         assert_eq!(fs::read(bench.path("out/trials.jsonl")).unwrap(), before);
     }
-}
-
-#[test]
-fn changed_evidence_is_found() {
-    let bench = Bench::new();
-    assert_ran(&run(bench.campaign(&["--out", "out"])));
-    let file = bench.path("out/trials.jsonl");
-    let text = fs::read_to_string(&file).unwrap();
-    let changed = text.replacen("\"duplicate\":0", "\"duplicate\":1", 1);
-    assert_ne!(changed, text);
-    fs::write(&file, changed).unwrap();
-    let verified = run(bench.wiretrial(&["verify", "out"]));
-    assert_eq!(verified.code, Some(5), "{}", verified.stderr);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::probe::{Build, Change, Repository};
 use crate::real::{Bench, Ended, json};
 
 /// Enough passes that a difference of 3 % shows on a busy machine.
-pub(crate) const FILE: [&str; 10] = [
+pub(crate) const FILE: [&str; 12] = [
     "--file",
     "standard:mix/100k",
     "--set",
@@ -17,6 +17,8 @@ pub(crate) const FILE: [&str; 10] = [
     "design.foreign-cpu=100%",
     "--set",
     "design.rest=0ms",
+    "--set",
+    "design.pilot=0",
     "--out",
     "out",
 ];

@@ -4,7 +4,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// Rounds of the probe whose cost is measured to know that of one.
+const MANY: u32 = 200_000_000;
 
 /// What a branch changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +18,8 @@ pub(crate) enum Change {
     Comment,
     /// A text that nobody sees: another executable, the same behaviour.
     Renamed,
+    /// This many rounds more on the thousand of a packet.
+    Rounds(u32),
     /// About 8 % more CPU a packet.
     Slower,
     /// About 30 % more CPU a packet.
@@ -28,8 +35,9 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    const fn edit(self) -> (&'static str, &'static str) {
-        match self {
+    fn edit(self) -> (&'static str, String) {
+        let (from, to) = match self {
+            Self::Rounds(rounds) => return ("#define EXTRA 0", format!("#define EXTRA {rounds}")),
             Self::Comment => ("/* Rounds of mixing a packet. */", "/* Mixing rounds. */"),
             Self::Renamed => ("\"probe: %s: %s\\n\"", "\"the probe: %s: %s\\n\""),
             Self::Slower => ("#define EXTRA 0", "#define EXTRA 90"),
@@ -38,7 +46,8 @@ impl Change {
             Self::SlowStart => ("#define START 0", "#define START 20000000"),
             Self::NoTimeLimit => ("#define TIMEOUT 10", "#define TIMEOUT 0"),
             Self::Broken => ("#define SKIP 0", "#define SKIP nothing"),
-        }
+        };
+        (from, to.into())
     }
 }
 
@@ -103,7 +112,7 @@ impl Repository {
         let text = fs::read_to_string(&path).unwrap();
         let (from, to) = change.edit();
         assert!(text.contains(from), "{from}");
-        fs::write(path, text.replacen(from, to, 1)).unwrap();
+        fs::write(path, text.replacen(from, &to, 1)).unwrap();
     }
 
     pub(crate) fn commit_of(&self, revision: &str) -> String {
@@ -113,6 +122,28 @@ impl Repository {
     /// What git says of the working tree.
     pub(crate) fn status(&self) -> String {
         self.git(&["status", "--porcelain"])
+    }
+
+    /// Process CPU of one round of the working tree's probe, ns: what it takes to do very many before it
+    /// finds that there is nothing to read. The smallest of three, since other programs only add.
+    pub(crate) fn round_ns(&self) -> f64 {
+        let text = fs::read_to_string(self.0.join("probe.c")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("many.c");
+        let many = format!("#define START {MANY}");
+        fs::write(&source, text.replacen("#define START 0", &many, 1)).unwrap();
+        let probe = folder.path().join("many");
+        let mut compiler = Command::new("cc");
+        compiler.arg("-O2").arg("-o").arg(&probe).arg(&source);
+        assert!(compiler.arg("-lpcap").status().unwrap().success());
+        let rounds = (0..3).map(|_| {
+            let before = children_cpu_ns();
+            let mut nothing = Command::new(&probe);
+            nothing.args(["-r", "/dev/null"]).stderr(Stdio::null());
+            assert!(!nothing.status().unwrap().success());
+            (children_cpu_ns() - before) / f64::from(MANY)
+        });
+        rounds.fold(f64::INFINITY, f64::min)
     }
 
     fn commit(&self, message: &str) {
@@ -139,4 +170,13 @@ impl Repository {
         );
         String::from_utf8(output.stdout).unwrap()
     }
+}
+
+/// CPU time of the children that have ended, ns.
+fn children_cpu_ns() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+    [usage.user_time(), usage.system_time()]
+        .iter()
+        .map(|time| time.tv_sec() as f64 * 1e9 + time.tv_usec() as f64 * 1e3)
+        .sum()
 }

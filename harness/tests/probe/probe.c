@@ -40,7 +40,9 @@ static void packet(u_char *user, const struct pcap_pkthdr *header, const u_char 
 	uint64_t hash = header->len;
 	for (bpf_u_int32 i = 0; i < header->caplen && i < 64; i++)
 		hash = hash * 31 + bytes[i];
-	checksum ^= mix(hash + units, ROUNDS);
+	hash = mix(hash + units, ROUNDS);
+	checksum ^= hash;
+	/* After the rounds before it, since a processor works at what does not wait in the meantime. */
 	volatile uint64_t extra = mix(hash, EXTRA);
 	(void)extra;
 }

@@ -20,6 +20,16 @@ use wiretrial_contract::clock;
 /// Longest wait for anything a test expects.
 const PATIENCE_NS: u64 = 60_000_000_000;
 
+/// A campaign with arms that differ and one case.
+const ONE_CASE: &str = r#"
+schema = 1
+kind = "paired"
+topology.kind = "loopback"
+traffic.rate-pps = 20000
+arm.baseline.receiver.immediate = true
+arm.candidate.receiver.immediate = false
+"#;
+
 /// One campaign a host: tests of one process take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -73,9 +83,25 @@ impl Bench {
         command
     }
 
-    /// `wiretrial run` with short trials that a busy host does not void.
+    /// `wiretrial run demo` with short trials that a busy host does not void.
     pub(crate) fn campaign(&self, arguments: &[&str]) -> Command {
-        let mut all = vec!["run", "demo", "--quick", "--isolation", isolation()];
+        self.short("demo", arguments)
+    }
+
+    /// The same with one case of two arms, where two cases show no more.
+    pub(crate) fn one_case(&self, arguments: &[&str]) -> Command {
+        self.text("one", ONE_CASE, arguments)
+    }
+
+    /// The same of a campaign in words.
+    pub(crate) fn text(&self, name: &str, text: &str, arguments: &[&str]) -> Command {
+        let file = format!("{name}.toml");
+        fs::write(self.path(&file), text).unwrap();
+        self.short(&file, arguments)
+    }
+
+    fn short(&self, campaign: &str, arguments: &[&str]) -> Command {
+        let mut all = vec!["run", campaign, "--quick", "--isolation", isolation()];
         all.extend(["--set", "design.foreign-cpu=100%", "--seed", "7"]);
         all.extend(arguments);
         self.wiretrial(&all)
