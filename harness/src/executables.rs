@@ -195,7 +195,7 @@ fn installed(binary: &str) -> Result<PathBuf, Failure> {
         })
         .ok_or_else(|| {
             Failure::host(format!(
-                "program {binary} is not in PATH; install it, or set program.binary to its path"
+                "program {binary} is not in PATH; install it, or write its path"
             ))
         })
 }

@@ -1,7 +1,8 @@
 //! The loop: next pair, its trials, their rows on disk, until the plan is done.
 
+use wiretrial_contract::exit;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{Plan, PlannedPair, Work};
+use wiretrial_contract::plan::{Plan, PlannedPair, Work, Workload};
 use wiretrial_contract::program::CountName;
 use wiretrial_contract::record::{GuardName, HostWindow, Outcome, Phase, TrialRecord};
 
@@ -112,7 +113,7 @@ pub fn rehearse(
             if let Some(signal) = pair.stopped {
                 return Err(signal);
             }
-            pair.rows.iter().try_for_each(ran)?;
+            pair.rows.iter().try_for_each(|row| ran(plan, row))?;
             pair.rows
                 .iter()
                 .try_for_each(|row| says_what_it_was_to(plan, row))?;
@@ -162,8 +163,19 @@ fn rehearsal(plan: &Plan, case: usize, attempt: u32) -> PlannedPair {
     }
 }
 
-fn ran(row: &TrialRecord) -> Result<(), Failure> {
+fn ran(plan: &Plan, row: &TrialRecord) -> Result<(), Failure> {
     match &row.outcome {
+        // Nothing was measured yet: a command line that does not work is a wrong one.
+        Outcome::Failed { cause, code, .. }
+            if plan.campaign.workload() == Workload::Command && *code == exit::EVIDENCE =>
+        {
+            let prefix = format!("receiver of {}: ", row.arm);
+            let cause = cause.strip_prefix(&prefix).unwrap_or(cause);
+            let arm = &row.arm;
+            Err(Failure::usage(format!(
+                "the command of {arm} failed in the rehearsal: {cause}"
+            )))
+        }
         Outcome::Failed { step, cause, code } => Err(Failure {
             code: *code,
             message: format!("rehearsal of case {}, step {step}: {cause}", row.case),

@@ -112,6 +112,10 @@ fn value(skeleton: Skeleton, key: &Key) -> Option<String> {
     let set = match (skeleton, key.path) {
         (_, "schema" | "question") => true,
         (Skeleton::Table, "kind") => return Some("\"table\"".into()),
+        (Skeleton::Table, "question") => {
+            return Some("\"What does each arm cost, beside the reference?\"".into());
+        }
+        (Skeleton::Table, "design.margin") => return Some("\"3%\"".into()),
         (Skeleton::Probe, "kind") => return Some(format!("\"{}\"", LATER_KINDS[0])),
         (_, "kind") => true,
         (Skeleton::Program, "workload.kind") => return Some("\"file\"".into()),

@@ -133,6 +133,7 @@ pub(super) fn run(mut session: Session, output: Files) -> Result<(), Failure> {
     });
     if let Err(failure) = ran {
         if matches!(failure.code, exit::INTERRUPTED | exit::HOST) {
+            note(&progress(&plan, session.records()));
             note(&format!(
                 "  go on with: wiretrial run --resume {}",
                 session.folder().display()
@@ -195,12 +196,15 @@ fn begin(session: &Session) {
     }
     note(&format!("  {}", outlook::line(plan)));
     note(&format!(
-        "  sealed as {}, seed {}, {}: {}",
+        "  sealed as {}, seed {}, isolation {}: {}",
         &session.plan_sha256()[..8],
         plan.seed,
         plan.isolation,
         session.folder().display()
     ));
+    if !session.records().is_empty() {
+        note(&format!("  going on:{}", progress(plan, session.records())));
+    }
 }
 
 fn progress(plan: &Plan, rows: &[TrialRecord]) -> String {

@@ -27,6 +27,46 @@ pub(super) const TERMS: &[(&str, &str)] = &[
         "a stretch of an interleaved pair's schedule that belongs to one arm or to the control port; never a replicate",
     ),
     (
+        "round",
+        "one trial of every arm of a table, launched in drawn order; what a pair is in a paired campaign",
+    ),
+    (
+        "seed",
+        "64 bits from which all orders, gaps, paddings and resamples are drawn; the same seed and plan draw the same",
+    ),
+    (
+        "seal",
+        "to write plan.json, once, before the first pair; its SHA-256 is the start of the chain of rows, so nothing of the rule can be changed after the data",
+    ),
+    (
+        "void",
+        "a pair of which a guard did not pass, a member failed or a signal came: kept as rows, in no estimate, replaced up to the declared number",
+    ),
+    (
+        "interval",
+        "unless it says otherwise the 95 % decision interval: the hull of the expanded percentile and Student's t intervals of the effect",
+    ),
+    (
+        "change",
+        "ratio of the means less 1: below 0 the candidate costs less",
+    ),
+    (
+        "limits",
+        "what the evidence does not establish, from what was never varied and what was not known",
+    ),
+    (
+        "class",
+        "how far evidence carries: smoke, exploratory or confirmatory",
+    ),
+    (
+        "rate not reached",
+        "the sender fell short of the intended rate; where it does the receive work as well the capture may be why (coupled_limit), else the generator was the limit (generator_limited)",
+    ),
+    (
+        "immediate mode",
+        "every packet is handed over as it comes, instead of a block at a time (pcap_set_immediate_mode)",
+    ),
+    (
         "pass",
         "one run of a program over its whole input, or of a command; a trial has several, and the step pass runs them",
     ),

@@ -3,6 +3,7 @@
 use wiretrial_contract::analysis::{Analysis, Answer, Comparison};
 
 use super::claim::claim;
+use super::measure::effect_text;
 use super::{loss, work};
 
 /// The answer: `table`, unless something in it is invalid.
@@ -26,7 +27,14 @@ pub(super) fn answer(analysis: &Analysis) -> Answer {
         let words = counts
             .iter()
             .map(|(word, count)| format!("{word} in {count}"));
-        format!("{arm} {}", words.collect::<Vec<_>>().join(", "))
+        let words = words.collect::<Vec<_>>().join(", ");
+        let of_arm = primary.iter().filter(|one| one.arm.as_deref() == Some(arm));
+        let effects: Vec<String> = of_arm.map(|one| effect_text(one)).collect();
+        match &effects[..] {
+            [first, .., last] if first != last => format!("{arm} {first} to {last}, {words}"),
+            [first, ..] => format!("{arm} {first}, {words}"),
+            [] => format!("{arm} {words}"),
+        }
     };
     let mut arms: Vec<&str> = Vec::new();
     for arm in primary.iter().filter_map(|one| one.arm.as_deref()) {

@@ -49,6 +49,9 @@ pub(crate) fn unclean_cases(analysis: &Analysis) -> usize {
     unclean(&by_case(&analysis.loads))
 }
 
+/// The reason of a load whose trials have too few packets for the rule to mean anything.
+const BELOW_MINIMUM: &str = "below_minimum";
+
 fn unclean(groups: &[Vec<&Load>]) -> usize {
     groups
         .iter()
@@ -163,6 +166,10 @@ fn rule(loads: &[&Load]) -> Cell {
     let mut text = verdict_words(verdict).to_owned();
     if verdict == LoadVerdict::Inconclusive && loads.iter().all(|load| load.rule_ok == Some(true)) {
         text += ", rule holds";
+        let few = |load: &&Load| load.reasons.iter().any(|reason| reason == BELOW_MINIMUM);
+        if loads.iter().any(few) {
+            text += ", too few packets";
+        }
     }
     let coupled = loads.iter().any(|load| load.flags.contains(&Flag::Coupled));
     if coupled && verdict != LoadVerdict::CoupledLimit {
