@@ -132,7 +132,7 @@ fn a_budget_ends_a_campaign_and_decides_nothing() {
     let ended = run(bench.one_case(&["--set", "design.budget=1s", "--out", "out"]));
     assert_eq!(ended.code, Some(4), "{}", say(&ended));
     let measured = rows(&bench.path("out"));
-    assert!(!measured.is_empty() && measured.len() < 12 && measured.len() % 2 == 0);
+    assert!(!measured.is_empty() && measured.len() < 12 && measured.len().is_multiple_of(2));
     let analysis = json(&bench.path("out/analysis.json"));
     for comparison in analysis["comparisons"].as_array().unwrap() {
         if comparison["primary"] == true {

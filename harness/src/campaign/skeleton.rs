@@ -110,12 +110,12 @@ fn head(skeleton: Skeleton) -> String {
 /// Its value where the skeleton sets it; the rest is commented out.
 fn value(skeleton: Skeleton, key: &Key) -> Option<String> {
     let set = match (skeleton, key.path) {
-        (_, "schema" | "question") => true,
-        (Skeleton::Table, "kind") => return Some("\"table\"".into()),
         (Skeleton::Table, "question") => {
             return Some("\"What does each arm cost, beside the reference?\"".into());
         }
         (Skeleton::Table, "design.margin") => return Some("\"3%\"".into()),
+        (_, "schema" | "question") => true,
+        (Skeleton::Table, "kind") => return Some("\"table\"".into()),
         (Skeleton::Probe, "kind") => return Some(format!("\"{}\"", LATER_KINDS[0])),
         (_, "kind") => true,
         (Skeleton::Program, "workload.kind") => return Some("\"file\"".into()),

@@ -1,6 +1,7 @@
 //! Prints the simulated error table: how often each kind of 95 % interval holds the true ratio of
 //! means, with Monte Carlo standard errors, and how wide it is beside Student's t. Takes the number
-//! of campaigns a cell, 4,000 unless said otherwise:
+//! of campaigns a cell, 4,000 unless said otherwise. The methods of a row see the same campaigns and
+//! resamples, and rows share a seed, so differences are surer than the standard errors say:
 //!
 //! `cargo run --release -p wiretrial-stats --example errors -- 4000`
 

@@ -5,8 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 
 /// Rounds of the probe whose cost is measured to know that of one.
 const MANY: u32 = 200_000_000;
@@ -177,6 +179,8 @@ fn children_cpu_ns() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
     [usage.user_time(), usage.system_time()]
         .iter()
-        .map(|time| time.tv_sec() as f64 * 1e9 + time.tv_usec() as f64 * 1e3)
+        .map(|time| {
+            Duration::from_micros(time.num_microseconds().unsigned_abs()).as_secs_f64() * 1e9
+        })
         .sum()
 }
