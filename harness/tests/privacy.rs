@@ -271,6 +271,28 @@ fn what_names_the_host_is_remarked_on_and_not_packed() {
             verified.stderr
         );
     }
+    for behind in [&b"more"[..], &whole] {
+        fs::write(bench.path("y.tar.gz"), [&whole[..], behind].concat()).unwrap();
+        run(bench.wiretrial(&["verify", "y.tar.gz"])).assert(
+            5,
+            "y.tar.gz is no packed evidence: something stands behind its end",
+        );
+    }
+    let inside = run(bench.wiretrial(&["pack", "clean", "--out", "clean/x.tar.gz"]));
+    inside.assert(
+        2,
+        "--out clean/x.tar.gz lies in the evidence, which it would change",
+    );
+    let mut from_inside = bench.wiretrial(&["pack"]);
+    from_inside.current_dir(bench.path("clean"));
+    let beside = run(from_inside);
+    assert_eq!(beside.code, Some(0), "{}", beside.stderr);
+    let verified = run(bench.wiretrial(&["verify", "clean"]));
+    assert_eq!(verified.code, Some(0), "{}", verified.stderr);
+    fs::rename(bench.path("clean/private.json"), bench.path("private")).unwrap();
+    let unknown = run(bench.wiretrial(&["pack", "clean", "--out", "z.tar.gz"]));
+    unknown.assert(4, "private.json is missing, so what is private");
+    fs::rename(bench.path("private"), bench.path("clean/private.json")).unwrap();
     let mut report = fs::read(bench.path("clean/report.md")).unwrap();
     report[10] ^= 1;
     fs::write(bench.path("clean/report.md"), report).unwrap();

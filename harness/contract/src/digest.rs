@@ -18,11 +18,19 @@ pub fn sha256(bytes: &[u8]) -> String {
 ///
 /// The error of opening or reading `path`.
 pub fn sha256_file(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    sha256_read(File::open(path)?)
+}
+
+/// SHA-256 of all that a reader gives, taken in pieces.
+///
+/// # Errors
+///
+/// The error of reading.
+pub fn sha256_read(mut from: impl Read) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0_u8; 1 << 16];
     loop {
-        let read = file.read(&mut buffer)?;
+        let read = from.read(&mut buffer)?;
         if read == 0 {
             return Ok(hex(&hasher.finalize()));
         }

@@ -19,7 +19,7 @@ use crate::evidence::pack;
   wiretrial pack evidence/latest --out result.tar.gz
   wiretrial verify result.tar.gz
 
-Exit codes: 0 packed, 2 the archive exists, 4 a private string was found, with the file and the place,
+Exit codes: 0 packed, 2 the archive exists or would lie in the evidence, 4 a private string was found, with the file and the place,
 or the evidence is not finished, 5 it does not verify")]
 pub(super) struct Arguments {
     /// The evidence folder; when left out the current folder if it is one, else the newest
@@ -43,5 +43,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         done.verified.rows,
         done.verified.verdicts,
         done.bytes
-    ))
+    ))?;
+    for kind in &done.unsearched {
+        output::note(&format!(
+            "not searched for: {}, too short to tell from other words",
+            kind.name()
+        ));
+    }
+    Ok(())
 }

@@ -10,6 +10,8 @@ use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::record::{TRIAL_SCHEMA, TrialRecord};
 
+use super::regular;
+
 /// Longest line of a row, bytes, its newline not included. A row holds what a generator and a receiver
 /// said, each in one message, and the harness's own counters.
 pub const LONGEST: usize = 4 * MAX_LINE;
@@ -52,10 +54,9 @@ impl Chain<BufReader<File>> {
     ///
     /// # Errors
     ///
-    /// The file cannot be opened (exit 4).
+    /// The file cannot be opened (exit 4), or is none (exit 5).
     pub fn open(path: &Path, plan_sha256: &str) -> Result<Self, Failure> {
-        let file = File::open(path)
-            .map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))?;
+        let file = regular::open(path)?;
         Ok(Self::new(BufReader::new(file), plan_sha256))
     }
 }

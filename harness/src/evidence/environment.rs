@@ -17,7 +17,8 @@ use super::json::{pretty, schema};
 /// Name of the file.
 pub const FILE: &str = "environment.json";
 const SCHEMA: &str = "wiretrial.environment/1";
-const PRIVATE_SCHEMA: &str = "wiretrial.private/1";
+/// The schema of `private.json`.
+pub const PRIVATE_SCHEMA: &str = "wiretrial.private/1";
 /// What the only host is called in evidence.
 pub const HOST: &str = "host-a";
 

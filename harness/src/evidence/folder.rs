@@ -1,13 +1,15 @@
 //! The folder of one campaign: `<root>/<campaign>/<UTC time>-<plan, 8 digits>/`, never overwritten.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use wiretrial_contract::clock;
-use wiretrial_contract::digest::{sha256, sha256_file};
+use wiretrial_contract::digest::{sha256, sha256_read};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Plan;
+
+use super::regular;
 
 /// The evidence root where none is given.
 pub const ROOT: &str = "evidence";
@@ -96,6 +98,13 @@ impl Folder {
     ///
     /// It holds no plan (exit 2).
     pub fn open(path: &Path) -> Result<Self, Failure> {
+        if died_unsealed(path) {
+            return Err(Failure::usage(format!(
+                "{0} ended in rehearsal or pilot, before its plan was sealed, and nothing of it \
+                 counts; start it again, with --out {0}",
+                path.display()
+            )));
+        }
         if !path.join(PLAN).is_file() {
             return Err(Failure::usage(format!(
                 "{} is no evidence folder: it has no {PLAN}",
@@ -187,20 +196,24 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// It cannot be read (exit 4).
+    /// It cannot be read (exit 4), or is no regular file (exit 5).
     pub fn read(&self, name: &str) -> Result<Vec<u8>, Failure> {
         let path = self.path.join(name);
-        fs::read(&path).map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))
+        let mut bytes = Vec::new();
+        regular::open(&path)?
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))?;
+        Ok(bytes)
     }
 
     /// SHA-256 of a file, read in pieces.
     ///
     /// # Errors
     ///
-    /// It cannot be read (exit 4).
+    /// As [`Folder::read`].
     pub fn sha256(&self, name: &str) -> Result<String, Failure> {
         let path = self.path.join(name);
-        sha256_file(&path)
+        sha256_read(regular::open(&path)?)
             .map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))
     }
 
@@ -226,9 +239,7 @@ impl Folder {
     pub fn write_sums(&self) -> Result<(), Failure> {
         let mut lines = String::new();
         for name in self.files()? {
-            let path = self.path.join(&name);
-            let hash = sha256_file(&path)
-                .map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))?;
+            let hash = self.sha256(&name)?;
             lines.push_str(&format!("{hash}  {name}\n"));
         }
         self.write(SUMS, lines.as_bytes())

@@ -11,6 +11,7 @@ pub mod json;
 pub mod pack;
 pub mod privacy;
 pub mod recompute;
+mod regular;
 pub mod replay;
 pub mod reports;
 pub mod rows;

@@ -5,16 +5,17 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use flate2::{Compression, GzBuilder, read::GzDecoder};
+use flate2::{Compression, GzBuilder, bufread::GzDecoder};
 use tar::{Archive, Builder, EntryType, Header};
 use tempfile::TempDir;
 use wiretrial_contract::failure::Failure;
 
 use super::folder::{Folder, PLAN, PRIVATE, SUMS};
-use super::privacy::{self, Private};
+use super::privacy::{self, Kind, Private};
+use super::regular;
 use super::verify::{self, Verified};
 
 /// How packed evidence is called at its end.
@@ -39,19 +40,38 @@ pub struct Packed {
     pub files: usize,
     /// What was recomputed before.
     pub verified: Verified,
+    /// Private strings too short to be searched for.
+    pub unsearched: Vec<Kind>,
 }
 
-/// Packs the evidence in `folder` into `out`, else into `<campaign>-<plan, 8 digits>.tar.gz` here.
+/// Packs the evidence in `folder` into `out`, else into `<campaign>-<plan, 8 digits>.tar.gz` here, or
+/// beside the folder where here is inside it.
 /// Strings in `public` are not private though they look so.
 ///
 /// # Errors
 ///
-/// The archive exists (exit 2); the evidence does not verify (exit 5, or 4 when it is not finished); it
+/// The archive exists or would lie in the evidence (exit 2); the evidence does not verify (exit 5, or 4 when it is not finished); it
 /// holds a private string (exit 4), with the file, the place and what it tells.
 pub fn pack(folder: &Folder, out: Option<&Path>, public: &[String]) -> Result<Packed, Failure> {
     let (plan, plan_sha256) = folder.plan()?;
     let name = format!("{}-{}", plan.campaign.name, &plan_sha256[..8]);
-    let path = out.map_or_else(|| PathBuf::from(format!("{name}{ENDING}")), Path::to_owned);
+    let path = match out {
+        Some(out) if inside(folder, out)? => {
+            return Err(Failure::usage(format!(
+                "--out {} lies in the evidence, which it would change; --out a file elsewhere",
+                out.display()
+            )));
+        }
+        Some(out) => out.to_owned(),
+        None => {
+            let here = PathBuf::from(format!("{name}{ENDING}"));
+            if inside(folder, &here)? {
+                folder.path().join("..").join(here)
+            } else {
+                here
+            }
+        }
+    };
     if path.exists() {
         return Err(Failure::usage(format!(
             "{} exists; nothing is overwritten. --out another file",
@@ -59,7 +79,7 @@ pub fn pack(folder: &Folder, out: Option<&Path>, public: &[String]) -> Result<Pa
         )));
     }
     let verified = verify::verify(folder)?;
-    let private = Private::of(folder).without(public);
+    let private = Private::of(folder)?.without(public);
     let mut names = folder.files()?;
     names.push(SUMS.to_owned());
     names.sort();
@@ -87,7 +107,21 @@ pub fn pack(folder: &Folder, out: Option<&Path>, public: &[String]) -> Result<Pa
         bytes,
         files: names.len(),
         verified,
+        unsearched: private.too_short().to_vec(),
     })
+}
+
+/// Whether a file would lie in the evidence. One in a folder that is not there lies nowhere yet.
+fn inside(folder: &Folder, file: &Path) -> Result<bool, Failure> {
+    let cannot = |error| Failure::evidence(format!("{}: {error}", folder.path().display()));
+    let evidence = folder.path().canonicalize().map_err(cannot)?;
+    let parent = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    Ok(parent
+        .canonicalize()
+        .is_ok_and(|parent| parent.starts_with(evidence)))
 }
 
 fn refuse_private(folder: &Folder, name: &str, private: &Private) -> Result<(), Failure> {
@@ -113,7 +147,7 @@ fn write(folder: &Folder, root: &str, names: &[String], out: &File) -> io::Resul
     let gzip = GzBuilder::new().mtime(0).write(out, Compression::default());
     let mut archive = Builder::new(gzip);
     for name in names {
-        let file = File::open(folder.path().join(name))?;
+        let file = regular::open(&folder.path().join(name)).map_err(io::Error::other)?;
         let size = file.metadata()?.len();
         let mut header = Header::new_ustar();
         header.set_entry_type(EntryType::Regular);
@@ -168,7 +202,7 @@ pub fn unpack(path: &Path) -> Result<Unpacked, Failure> {
     let folder = root.path().join("evidence");
     let file = File::open(path).map_err(cannot)?;
     // One byte more than allowed shows that there is more.
-    let mut archive = Archive::new(GzDecoder::new(file).take(MOST_BYTES + 1));
+    let mut archive = Archive::new(GzDecoder::new(BufReader::new(file)).take(MOST_BYTES + 1));
     let broken = |error: io::Error| Failure::mismatch(format!("{shown} is damaged: {error}"));
     let refused = |why: String| Failure::mismatch(format!("{shown} is no packed evidence: {why}"));
     let mut admitted = Admitted::default();
@@ -194,6 +228,10 @@ pub fn unpack(path: &Path) -> Result<Unpacked, Failure> {
     let mut inner = archive.into_inner();
     let after = inner.by_ref().take(1 << 20).read_to_end(&mut rest);
     if after.map_err(broken)? > 0 && rest.iter().any(|byte| *byte != 0) {
+        return Err(refused("something stands behind its end".into()));
+    }
+    let mut behind = inner.into_inner().into_inner();
+    if !behind.fill_buf().map_err(cannot)?.is_empty() {
         return Err(refused("something stands behind its end".into()));
     }
     let folder = Folder::open(&folder).map_err(|failure| {

@@ -8,12 +8,12 @@ mod host;
 mod search;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 use wiretrial_contract::failure::Failure;
 
+use super::environment::PRIVATE_SCHEMA;
 use super::folder::{Folder, PILOT, PRIVATE, RAW};
 use search::{find, replaced};
 
@@ -74,6 +74,7 @@ impl Kind {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Private {
     strings: Vec<(String, Kind)>,
+    too_short: Vec<Kind>,
 }
 
 /// A private string that was found. It does not hold the string.
@@ -90,21 +91,28 @@ const SHORTEST: usize = 3;
 
 impl Private {
     /// Those of this host and user, of the evidence in `folder`, and of its `private.json`.
-    #[must_use]
-    pub fn of(folder: &Folder) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// What is private of the host that ran is not known: `private.json` is missing, damaged or of
+    /// another schema (exit 4).
+    pub fn of(folder: &Folder) -> Result<Self, Failure> {
         let mut strings = host::strings(folder.path());
-        let kept = fs::read(folder.path().join(PRIVATE)).unwrap_or_default();
-        if let Ok(value) = serde_json::from_slice(&kept) {
-            walk(&value, "", &mut |place, text| {
-                // Keys name themselves, its schema is no secret, and a relative path is none either.
-                let key = place.ends_with(&format!("/{text}"));
-                let relative = place == "/folder" && !text.starts_with('/');
-                if !key && !relative && place != "/schema" {
-                    strings.push((text.to_owned(), Kind::Kept));
-                }
-            });
-        }
-        Self::from(strings)
+        walk(&kept(folder)?, "", &mut |place, text| {
+            // Keys name themselves, its schema is no secret, and a relative path is none either.
+            let key = place.ends_with(&format!("/{text}"));
+            let relative = place == "/folder" && !text.starts_with('/');
+            if !key && !relative && place != "/schema" {
+                strings.push((text.to_owned(), Kind::Kept));
+            }
+        });
+        Ok(Self::from(strings))
+    }
+
+    /// What strings that are too short to be searched for would tell.
+    #[must_use]
+    pub fn too_short(&self) -> &[Kind] {
+        &self.too_short
     }
 
     /// Without strings that are said to be public.
@@ -167,14 +175,15 @@ impl From<Vec<(String, Kind)>> for Private {
                 .iter()
                 .any(|one| one.eq_ignore_ascii_case(text))
         };
-        let told = |text: &str| text.len() >= SHORTEST && !public(text);
         let mut seen = BTreeSet::new();
-        let mut strings: Vec<(String, Kind)> = strings
+        let (mut strings, short): (Vec<_>, Vec<_>) = strings
             .into_iter()
-            .filter(|(text, _)| told(text) && seen.insert(text.to_ascii_lowercase()))
-            .collect();
+            .filter(|(text, _)| !text.is_empty() && !public(text))
+            .filter(|(text, _)| seen.insert(text.to_ascii_lowercase()))
+            .partition(|(text, _)| text.len() >= SHORTEST);
         strings.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
-        Self { strings }
+        let too_short = short.into_iter().map(|(_, kind)| kind).collect();
+        Self { strings, too_short }
     }
 }
 
@@ -183,9 +192,9 @@ impl From<Vec<(String, Kind)>> for Private {
 ///
 /// # Errors
 ///
-/// A log cannot be read or written (exit 4).
+/// A log cannot be read or written (exit 4), or [`Private::of`].
 pub fn clean_logs(folder: &Folder) -> Result<(), Failure> {
-    let private = Private::of(folder);
+    let private = Private::of(folder)?;
     let logs = [format!("{RAW}/"), format!("{PILOT}/{RAW}/")];
     for name in folder.files()? {
         if logs.iter().any(|logs| name.starts_with(logs.as_str()))
@@ -200,7 +209,7 @@ pub fn clean_logs(folder: &Folder) -> Result<(), Failure> {
 /// What a person should know before trials are run whose evidence cannot be packed.
 #[must_use]
 pub fn remark(folder: &Folder, name: &str) -> Option<String> {
-    let found = search(folder, name, &Private::of(folder)).ok()??;
+    let found = search(folder, name, &Private::of(folder).ok()?).ok()??;
     Some(format!(
         "{name} holds {} ({}): wiretrial pack will refuse this evidence",
         found.kind.name(),
@@ -234,6 +243,26 @@ pub fn search(folder: &Folder, name: &str, private: &Private) -> Result<Option<F
         }
     }
     Ok(private.found_in(&bytes))
+}
+
+/// What the campaign kept of the host that ran it.
+fn kept(folder: &Folder) -> Result<Value, Failure> {
+    let unknown = |cause: &str| {
+        Failure::evidence(format!(
+            "{PRIVATE} {cause}, so what is private of the host that ran the campaign is not known; \
+             pack where it ran"
+        ))
+    };
+    if !folder.path().join(PRIVATE).exists() {
+        return Err(unknown("is missing"));
+    }
+    let value: Value =
+        serde_json::from_slice(&folder.read(PRIVATE)?).map_err(|_| unknown("is damaged"))?;
+    if value["schema"] == PRIVATE_SCHEMA && value["hosts"].is_object() {
+        Ok(value)
+    } else {
+        Err(unknown("is of another schema"))
+    }
 }
 
 /// Every key and text with its JSON pointer.
@@ -330,13 +359,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_short_is_said() {
+        assert_eq!(private().too_short(), [Kind::Host]);
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_not_taken_for_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&root.path().join("x")).unwrap();
+        let said = |folder: &Folder| Private::of(folder).unwrap_err().message;
+        assert!(said(&folder).starts_with("private.json is missing, so what is private"));
+        folder.write(PRIVATE, b"[").unwrap();
+        assert!(said(&folder).starts_with("private.json is damaged"));
+        folder.write(PRIVATE, b"{\"schema\":\"x/1\"}").unwrap();
+        assert!(said(&folder).starts_with("private.json is of another schema"));
+    }
+
+    #[test]
     fn names_of_another_host_are_known_from_private_json() {
         let root = tempfile::tempdir().unwrap();
         let folder = Folder::create(&root.path().join("x")).unwrap();
         let text = br#"{"schema":"wiretrial.private/1","hosts":{"host-a":{"host_name":"lighthouse",
             "boot_id":null}},"folder":"out"}"#;
         folder.write(PRIVATE, text).unwrap();
-        let private = Private::of(&folder);
+        let private = Private::of(&folder).unwrap();
         assert_eq!(private.found_in(b"on lighthouse").unwrap().kind, Kind::Kept);
         for public in [
             &b"host-a"[..],

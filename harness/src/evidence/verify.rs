@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use wiretrial_contract::analysis::{ANALYSIS_SCHEMA, Analysis};
-use wiretrial_contract::digest::{sha256, sha256_file};
+use wiretrial_contract::control::quote;
+use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{PilotCase, Plan};
 use wiretrial_contract::record::TrialRecord;
@@ -92,6 +93,7 @@ fn chained(folder: &Folder, name: &str, plan_sha256: &str) -> Result<Vec<TrialRe
 ///
 /// Never: an analysis has string keys.
 pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
+    check_whole(folder)?;
     let evidence = read(folder)?;
     campaign::plan::check(&evidence.plan)?;
     check_pilot(folder, &evidence.plan)?;
@@ -286,38 +288,55 @@ fn check_names(folder: &Folder, reports: &[(String, String)]) -> Result<(), Fail
     }
 }
 
+/// The files that finished evidence lists are there, if it is finished.
+fn check_whole(folder: &Folder) -> Result<(), Failure> {
+    if folder.path().join(SUMS).exists() {
+        listed(folder, &folder.files()?)?;
+    }
+    Ok(())
+}
+
+/// Hashes and names that the evidence lists, all of them among the files that are there.
+fn listed(folder: &Folder, there: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let sums = String::from_utf8(folder.read(SUMS)?)
+        .map_err(|_| Failure::mismatch(format!("{SUMS} is not text")))?;
+    let entry = |line: &str| {
+        let (hash, name) = line.split_once("  ").ok_or_else(|| {
+            let line = quote(line);
+            Failure::mismatch(format!("{SUMS}: {line} is not a hash and a name"))
+        })?;
+        if there.iter().any(|there| there == name) {
+            return Ok((hash.to_owned(), name.to_owned()));
+        }
+        let name = quote(name);
+        Err(Failure::mismatch(format!(
+            "{name} is in {SUMS} and not in the folder"
+        )))
+    };
+    sums.lines().map(entry).collect()
+}
+
 /// Every file by its hash, all of them and no others, in order.
 ///
 /// # Errors
 ///
 /// Exit 5: the file, and both hashes; exit 4: there are no hashes.
 pub fn check_sums(folder: &Folder) -> Result<usize, Failure> {
-    let sums = String::from_utf8(folder.read(SUMS)?)
-        .map_err(|_| Failure::mismatch(format!("{SUMS} is not text")))?;
-    let known = folder.files()?;
-    let mut listed = Vec::new();
-    for line in sums.lines() {
-        let (hash, name) = line.split_once("  ").ok_or_else(|| {
-            Failure::mismatch(format!("{SUMS}: \"{line}\" is not a hash and a name"))
-        })?;
-        if !known.iter().any(|known| known == name) {
+    let there = folder.files()?;
+    let listed = listed(folder, &there)?;
+    for (hash, name) in &listed {
+        let found = folder.sha256(name)?;
+        if found != *hash {
             return Err(Failure::mismatch(format!(
-                "{SUMS}: {name} is no file of the folder"
+                "{name} has SHA-256 {found}, {SUMS} says {hash}"
             )));
         }
-        let there = sha256_file(&folder.path().join(name))
-            .map_err(|error| Failure::mismatch(format!("{name}: {error}")))?;
-        if there != hash {
-            return Err(Failure::mismatch(format!(
-                "{name} has SHA-256 {there}, {SUMS} says {hash}"
-            )));
-        }
-        listed.push(name.to_owned());
     }
-    if let Some(name) = known.iter().find(|name| !listed.contains(name)) {
+    let is_listed = |name: &String| listed.iter().any(|(_, listed)| listed == name);
+    if let Some(name) = there.iter().find(|name| !is_listed(name)) {
         return Err(Failure::mismatch(format!("{name} is not in {SUMS}")));
     }
-    if listed != known {
+    if listed.iter().map(|(_, name)| name).ne(&there) {
         return Err(Failure::mismatch(format!(
             "{SUMS} does not list the files of the folder once each, in order"
         )));
