@@ -20,7 +20,9 @@ pub(crate) enum Change {
     Comment,
     /// A text that nobody sees: another executable, the same behaviour.
     Renamed,
-    /// This many rounds more on the thousand of a packet.
+    /// Ten times the rounds of a packet, so that they are nearly all of its cost.
+    TenTimes,
+    /// This many rounds more a packet.
     Rounds(u32),
     /// About 8 % more CPU a packet.
     Slower,
@@ -40,6 +42,7 @@ impl Change {
     fn edit(self) -> (&'static str, String) {
         let (from, to) = match self {
             Self::Rounds(rounds) => return ("#define EXTRA 0", format!("#define EXTRA {rounds}")),
+            Self::TenTimes => ("#define ROUNDS 1000", "#define ROUNDS 10000"),
             Self::Comment => ("/* Rounds of mixing a packet. */", "/* Mixing rounds. */"),
             Self::Renamed => ("\"probe: %s: %s\\n\"", "\"the probe: %s: %s\\n\""),
             Self::Slower => ("#define EXTRA 0", "#define EXTRA 90"),
@@ -99,6 +102,13 @@ impl Repository {
 
     pub(crate) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Makes a change part of `base`.
+    pub(crate) fn change_base(&self, change: Change) {
+        self.edit(change);
+        self.commit("another base");
+        self.git(&["tag", "-f", "base"]);
     }
 
     /// A branch with one change, checked out.
