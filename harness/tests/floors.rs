@@ -32,10 +32,8 @@ fn kept(folder: &Path) -> Value {
     json(&below(&below(&folder.join("evidence/floors"))))
 }
 
-/// An A/A in `aa` left a floor, the plan in `out` has it, and its verdict is that nothing can be seen.
-fn floor_holds(folder: &Path, aa: &Ended, ended: &Ended) {
-    assert_eq!(aa.code, Some(0), "{}", say(aa));
-    assert_eq!(ended.code, Some(0), "{}", say(ended));
+/// An A/A in `aa` left a floor, the plan in `out` has it, and that was said before the first pair.
+fn sealed(folder: &Path, ended: &Ended) {
     let floor = kept(folder);
     assert_eq!(
         floor["plan_sha256"],
@@ -69,6 +67,10 @@ fn floor_holds(folder: &Path, aa: &Ended, ended: &Ended) {
         "{}",
         say(ended)
     );
+}
+
+/// The verdict in `out` is that nothing can be seen.
+fn undecided(folder: &Path, ended: &Ended) {
     let analysis = json(&folder.join("out/analysis.json"));
     let answer = analysis["answer"].as_str().unwrap();
     assert!(
@@ -76,7 +78,8 @@ fn floor_holds(folder: &Path, aa: &Ended, ended: &Ended) {
         "{answer}"
     );
     assert_eq!(primary(&analysis)["verdict"], "inconclusive", "{answer}");
-    assert!(ended.stdout.contains(answer), "{}", say(ended));
+    let screen = "ANSWER  not decided: cannot see 0.001 % of ";
+    assert!(ended.stdout.contains(screen), "{}", say(ended));
 }
 
 fn primary(analysis: &Value) -> &Value {
@@ -93,13 +96,29 @@ fn a_floor_of_passes_is_sealed_and_a_margin_under_it_decides_nothing() {
     let repository = Repository::new(&bench.path("repository"), Build::Compiler);
     repository.branch("candidate", Change::Renamed);
     let of_file = |more: &[&str]| {
-        let quick = ["base", "candidate", "--file", "standard:mix/10k", "--quick"];
+        let quick = ["base", "candidate", "--quick"];
         let foreign = ["--set", "design.foreign-cpu=100%"];
         compare(&bench, &repository, &[&quick[..], &foreign, more].concat())
     };
-    let aa = of_file(&["--aa", "--out", "aa"]);
-    let ended = of_file(&["--set", MARGIN, "--out", "out"]);
-    floor_holds(repository.path(), &aa, &ended);
+    let aa = of_file(&["--file", "standard:mix/10k", "--aa", "--out", "aa"]);
+    let ended = of_file(&[
+        "--file",
+        "standard:mix/10k",
+        "--set",
+        MARGIN,
+        "--out",
+        "out",
+    ]);
+    for ended in [&aa, &ended] {
+        assert_eq!(ended.code, Some(0), "{}", say(ended));
+    }
+    sealed(repository.path(), &ended);
+    undecided(repository.path(), &ended);
+    // Another input is another condition, which has no floor.
+    let other = of_file(&["--file", "standard:mix/1k", "--out", "other"]);
+    assert_eq!(other.code, Some(0), "{}", say(&other));
+    let plan = json(&repository.path().join("other/plan.json"));
+    assert_eq!(plan["floors"].as_array().map_or(0, Vec::len), 0, "{plan}");
 }
 
 /// Arms that differ in nothing that a packet notices.
@@ -108,6 +127,7 @@ schema = 1
 kind = "paired"
 topology.kind = "loopback"
 traffic.rate-pps = 20000
+design.replacements = 12
 arm.baseline.receiver.snaplen = 128
 arm.candidate.receiver.snaplen = 129
 "#;
@@ -118,10 +138,12 @@ fn a_live_floor_is_sealed_and_a_margin_under_it_decides_nothing() {
     let live = |more: &[&str]| run(bench.text("two", LIVE, more));
     let aa = live(&["--aa", "--out", "aa"]);
     let ended = live(&["--set", MARGIN, "--out", "out"]);
-    floor_holds(bench.folder.path(), &aa, &ended);
-    // Other conditions have no floor.
-    let other = live(&["--set", "traffic.frame-size=128", "--out", "other"]);
-    assert!(matches!(other.code, Some(0 | 4)), "{}", say(&other));
-    let plan = json(&bench.path("other/plan.json"));
-    assert_eq!(plan["floors"].as_array().map_or(0, Vec::len), 0, "{plan}");
+    // A busy host may send the arms unequal loads, and then there is nothing to compare.
+    for ended in [&aa, &ended] {
+        assert!(matches!(ended.code, Some(0 | 4)), "{}", say(ended));
+    }
+    sealed(bench.folder.path(), &ended);
+    if ended.code == Some(0) {
+        undecided(bench.folder.path(), &ended);
+    }
 }

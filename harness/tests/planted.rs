@@ -20,6 +20,8 @@ use serde_json::Value;
 const TWO_PERCENT: u32 = 200;
 /// Rounds more than the thousand of a packet.
 const ON_A_WIRE: u32 = 150;
+/// A busy host holds up the generator, and pairs whose arms were sent unequal numbers are void.
+const REPLACEMENTS: &str = "design.replacements=12";
 
 #[test]
 #[ignore = "measures: .ci/run starts it alone"]
@@ -136,6 +138,10 @@ fn more_cpu_a_packet_is_worse_on_a_wire() {
             "traffic.duration=400ms",
             "--set",
             "design.foreign-cpu=100%",
+            "--set",
+            "design.pilot=0",
+            "--set",
+            REPLACEMENTS,
             "--out",
             "out",
         ],
@@ -213,9 +219,11 @@ fn a_planted_difference_is_found_on_a_wire() {
         &repository,
         &[
             "--set",
-            "traffic.rate-pps=50k",
+            "traffic.rate-pps=25k",
             "--set",
-            "traffic.duration=400ms",
+            "traffic.duration=600ms",
+            "--set",
+            REPLACEMENTS,
         ],
     );
     beside(&repository, ON_A_WIRE, round_ns);
