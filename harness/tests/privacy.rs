@@ -291,7 +291,11 @@ fn what_names_the_host_is_remarked_on_and_not_packed() {
     assert_eq!(verified.code, Some(0), "{}", verified.stderr);
     fs::rename(bench.path("clean/private.json"), bench.path("private")).unwrap();
     let unknown = run(bench.wiretrial(&["pack", "clean", "--out", "z.tar.gz"]));
-    unknown.assert(4, "private.json is missing, so what is private");
+    unknown.assert(
+        4,
+        "private.json is missing, so what is private of the host that ran the campaign is not known; \
+         pack where it ran",
+    );
     fs::rename(bench.path("private"), bench.path("clean/private.json")).unwrap();
     let mut report = fs::read(bench.path("clean/report.md")).unwrap();
     report[10] ^= 1;

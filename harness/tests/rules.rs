@@ -93,6 +93,7 @@ fn a_pair_killed_in_its_second_member_is_completed() {
         text.lines().count() % 2 == 1 && text.ends_with('\n')
     };
     wait_for("the second member of a pair", || {
+        assert_eq!(running.0.try_wait().unwrap(), None, "it ended before");
         let sending = !children(running.0.id(), "wiretrial-generator").is_empty();
         if !(cut() && sending) {
             return None;
