@@ -281,7 +281,7 @@ fn what_names_the_host_is_remarked_on_and_not_packed() {
     let inside = run(bench.wiretrial(&["pack", "clean", "--out", "clean/x.tar.gz"]));
     inside.assert(
         2,
-        "--out clean/x.tar.gz lies in the evidence, which it would change",
+        "--out clean/x.tar.gz lies in the evidence, which it would change; --out a file elsewhere",
     );
     let mut from_inside = bench.wiretrial(&["pack"]);
     from_inside.current_dir(bench.path("clean"));
