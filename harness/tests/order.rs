@@ -483,7 +483,7 @@ fn a_time_chooses_the_pairs_from_the_pilot() {
         sealing::question_sha256(&campaign(design)),
         sealing::question_sha256(&plan.campaign)
     );
-    assert_ne!(
+    assert_eq!(
         sealing::question_sha256(&campaign(declared)),
         sealing::question_sha256(&plan.campaign)
     );

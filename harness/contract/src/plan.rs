@@ -584,7 +584,8 @@ pub struct Plan {
     pub version: String,
     /// The campaign, every default filled in.
     pub campaign: Campaign,
-    /// SHA-256 of the campaign alone: the question, without seed and binaries.
+    /// SHA-256 of what is asked: kind, what every case does and with which settings or programs, topology
+    /// without ports, primary metric, arrangement, A/A. Not of seed, binaries, names, pairs, margin or gates.
     pub question_sha256: String,
     /// 1 + earlier plans of the same question under the same evidence root.
     pub attempt: u32,

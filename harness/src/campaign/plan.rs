@@ -7,7 +7,8 @@ use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::identity::Identity;
 use wiretrial_contract::plan::{
-    Campaign, Design, Floor, Kind, Origin, PLAN_SCHEMA, Placement, Plan, Rule, Seed, Workload,
+    Campaign, Case, Design, Floor, Kind, Origin, PLAN_SCHEMA, Placement, Plan, Rule, Seed, Work,
+    Workload,
 };
 use wiretrial_stats::bootstrap::RESAMPLES;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95};
@@ -66,21 +67,48 @@ pub fn plan(inputs: Inputs) -> Plan {
     }
 }
 
-/// SHA-256 of the question: the campaign without seed and executables. Asking the same again with
-/// other seeds is another attempt at it; so is asking it for the same time, however many pairs the
-/// pilot lets fit.
+/// SHA-256 of the question: what is compared, at what work, where, and by which metric. Seeds,
+/// executables, names, words, ports, guards and everything that says how long to look or what to make of
+/// the answer are left out, so that changing them is another attempt and not another question.
 ///
 /// # Panics
 ///
 /// Never: a campaign holds nothing that JSON cannot.
 #[must_use]
 pub fn question_sha256(campaign: &Campaign) -> String {
-    let mut question = campaign.clone();
-    if question.design.time_ns.is_some() {
-        question.design.pairs = 0;
-        question.design.replacements = 0;
-    }
+    let (design, topology) = (&campaign.design, &campaign.topology);
+    let mut works: Vec<Vec<u8>> = campaign.cases.iter().map(asked_of).collect();
+    works.sort();
+    let arm = |name: &String| campaign.arms.iter().position(|arm| arm.name == *name);
+    let question = (
+        campaign.kind,
+        campaign.reference(),
+        design.layout_control.as_ref().and_then(arm),
+        (topology.kind, topology.family, topology.receive_cpu),
+        design.primary,
+        design.arrangement,
+        design.aa,
+        works.iter().map(|work| sha256(work)).collect::<Vec<_>>(),
+    );
     sha256(&serde_json::to_vec(&question).expect("a campaign is plain values"))
+}
+
+/// What a case does, as bytes: its name is not part of it, nor where its file lies, nor when a trial
+/// is given up.
+fn asked_of(case: &Case) -> Vec<u8> {
+    let mut work = case.work.clone();
+    match &mut work {
+        Work::Live(live) => {
+            for receiver in &mut live.receivers {
+                receiver.drain_limit_ns = 0;
+            }
+        }
+        Work::Passes(passes) => {
+            passes.limit_ns = 0;
+            passes.input.iter_mut().for_each(|input| input.file.clear());
+        }
+    }
+    serde_json::to_vec(&work).expect("a campaign is plain values")
 }
 
 /// CPU use of other programs under which trials count unless a campaign says otherwise, in CPUs.
@@ -178,6 +206,10 @@ mod tests {
     use super::super::overrides::Overrides;
     use super::super::shipped;
     use super::*;
+    use crate::trial::samples;
+    use wiretrial_contract::control::ReceiveCpu;
+    use wiretrial_contract::metric::Metric;
+    use wiretrial_contract::plan::{Arrangement, FailOn, GateSpec, Need};
 
     fn inputs(seed: u64, earlier_plans: &[&str]) -> Inputs {
         Inputs {
@@ -205,9 +237,113 @@ mod tests {
         assert_eq!(one.question_sha256, other.question_sha256);
         assert_ne!(one.pairs, other.pairs);
         assert_eq!((one.attempt, other.attempt), (1, 2));
-        let mut campaign = one.campaign;
-        campaign.design.pairs = 14;
-        assert_ne!(question_sha256(&campaign), one.question_sha256);
+    }
+
+    /// Whether a change to a campaign asks something else.
+    fn asks_another(change: impl FnOnce(&mut Campaign)) -> bool {
+        let before = samples::plan().campaign;
+        let mut campaign = before.clone();
+        change(&mut campaign);
+        assert_ne!(campaign, before, "it changes something");
+        question_sha256(&campaign) != question_sha256(&before)
+    }
+
+    #[test]
+    fn how_long_and_under_which_name_one_asks_is_another_attempt() {
+        let attempts: [(&str, fn(&mut Campaign)); 18] = [
+            ("port", |campaign| campaign.topology.port += 10),
+            ("name", |campaign| campaign.name = "other".into()),
+            ("question", |campaign| campaign.question = "Or not?".into()),
+            ("case", |campaign| campaign.cases[0].name = "other".into()),
+            ("pairs", |campaign| campaign.design.pairs += 2),
+            ("margin", |campaign| campaign.design.margin = Some(0.5)),
+            ("replacements", |campaign| {
+                campaign.design.replacements += 1;
+            }),
+            ("rest", |campaign| campaign.design.rest_ns += 1),
+            ("foreign-cpu", |campaign| campaign.design.foreign_cpu = 0.7),
+            ("fail-on", |campaign| {
+                campaign.design.fail_on = FailOn::Never;
+            }),
+            ("conclusion", |campaign| {
+                campaign.design.require_conclusion ^= true;
+            }),
+            ("stable", |campaign| campaign.design.require_stable ^= true),
+            ("pilot", |campaign| campaign.design.pilot += 1),
+            ("budget", |campaign| campaign.design.budget_ns = Some(7)),
+            ("time", |campaign| campaign.design.time_ns = Some(7)),
+            ("arm", |campaign| campaign.arms[1].name = "other".into()),
+            ("drain", |campaign| match &mut campaign.cases[0].work {
+                Work::Live(live) => live.receivers[1].drain_limit_ns += 1,
+                Work::Passes(passes) => passes.limit_ns += 1,
+            }),
+            ("gates", |campaign| {
+                campaign.gates.push(GateSpec {
+                    name: "gate".into(),
+                    need: Need::All,
+                    conditions: Vec::new(),
+                });
+            }),
+        ];
+        for (name, change) in attempts {
+            assert!(!asks_another(change), "{name}");
+        }
+        let mut two = samples::plan().campaign;
+        two.cases.push(two.cases[0].clone());
+        samples::live_mut(&mut two.cases[1]).traffic.rate_pps += 1;
+        let before = question_sha256(&two);
+        two.cases.reverse();
+        assert_eq!(question_sha256(&two), before, "cases in another order");
+        two.cases.pop();
+        assert_ne!(question_sha256(&two), before, "one case less");
+    }
+
+    #[test]
+    fn another_setting_or_load_or_metric_is_another_question() {
+        let questions: [(&str, fn(&mut Campaign)); 7] = [
+            ("candidate", |campaign| {
+                samples::capture_mut(&mut campaign.cases[0], 1).immediate ^= true;
+            }),
+            ("baseline", |campaign| {
+                samples::capture_mut(&mut campaign.cases[0], 0).immediate ^= true;
+            }),
+            ("rate", |campaign| {
+                samples::live_mut(&mut campaign.cases[0]).traffic.rate_pps += 1;
+            }),
+            ("aa", |campaign| campaign.design.aa ^= true),
+            ("primary", |campaign| {
+                campaign.design.primary = Metric::PeakRssBytes;
+            }),
+            ("arrangement", |campaign| {
+                campaign.design.arrangement = match campaign.design.arrangement {
+                    Arrangement::Interleaved => Arrangement::Sequential,
+                    Arrangement::Sequential => Arrangement::Interleaved,
+                };
+            }),
+            ("receive-cpu", |campaign| {
+                campaign.topology.receive_cpu = match campaign.topology.receive_cpu {
+                    ReceiveCpu::Sender => ReceiveCpu::Separate,
+                    ReceiveCpu::Separate => ReceiveCpu::Sender,
+                };
+            }),
+        ];
+        for (name, change) in questions {
+            assert!(asks_another(change), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_the_same_wherever_it_lies() {
+        let mut campaign = samples::passes_plan().campaign;
+        let before = question_sha256(&campaign);
+        let passes = samples::passes_mut(&mut campaign.cases[0]);
+        passes.limit_ns += 1;
+        let input = passes.input.as_mut().unwrap();
+        input.file = "elsewhere.pcap".into();
+        assert_eq!(question_sha256(&campaign), before);
+        let passes = samples::passes_mut(&mut campaign.cases[0]);
+        passes.input.as_mut().unwrap().sha256 = "00".into();
+        assert_ne!(question_sha256(&campaign), before);
     }
 
     #[test]

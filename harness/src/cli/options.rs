@@ -8,6 +8,7 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, Seed};
 use wiretrial_contract::units::{Nanos, UnitError};
 
+use crate::campaign::keys::{self, Range};
 use crate::campaign::overrides::Overrides;
 use crate::executables::Named;
 use crate::host::{Interrupt, IsolationChoice};
@@ -28,7 +29,7 @@ pub(super) struct CampaignOptions {
     /// Few short pairs: shows that all parts work, decides little
     #[arg(long)]
     quick: bool,
-    /// First of three UDP ports in a row
+    /// First of the UDP ports in a row: one an arm, then the control port
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 }
@@ -113,12 +114,38 @@ fn ci_attempt(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
     variable("GITHUB_RUN_ATTEMPT")?.parse().ok()
 }
 
-/// Reads a time.
-fn time(text: &str) -> Result<Nanos, UnitError> {
-    text.parse()
+/// Reads a time that pairs may take: of the range of `design.budget`, the other limit on running time.
+fn time(text: &str) -> Result<Nanos, String> {
+    let time: Nanos = text.parse().map_err(|error: UnitError| error.to_string())?;
+    let budget = keys::find("design.budget").expect("a key of campaign files");
+    match budget.range {
+        Range::Within(least, most) if !(least..=most).contains(&time.0) => {
+            Err(format!("it must be {}", budget.range_text()))
+        }
+        _ => Ok(time),
+    }
 }
 
 /// Reads a seed.
 pub(super) fn seed(text: &str) -> Result<Seed, String> {
     text.parse()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_one_that_a_budget_may_be() {
+        for (text, is) in [
+            ("1s", true),
+            ("10080m", true),
+            ("0s", false),
+            ("999ms", false),
+            ("604801s", false),
+        ] {
+            assert_eq!(time(text).is_ok(), is, "{text}");
+        }
+        assert_eq!(time("0s").unwrap_err(), "it must be 1s to 604800s");
+    }
 }

@@ -410,16 +410,25 @@ pub fn latest(root: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// SHA-256 of all plans under `root` that ask the question `question_sha256`, oldest first by the
-/// names of their folders.
+/// SHA-256 of all plans under `root`, of whichever campaign, that ask the question `question_sha256`,
+/// oldest first by the names of their folders.
 #[must_use]
-pub fn earlier_plans(root: &Path, campaign: &str, question_sha256: &str) -> Vec<String> {
-    let mut folders: Vec<PathBuf> = fs::read_dir(root.join(campaign))
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path()))
+pub fn earlier_plans(root: &Path, question_sha256: &str) -> Vec<String> {
+    let below = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.path()))
+    };
+    // The link would count what it points to twice.
+    let top = below(root).filter(|path| *path != root.join(LATEST));
+    let mut folders: Vec<PathBuf> = top
+        .flat_map(|path| {
+            if path.join(PLAN).is_file() {
+                return vec![path];
+            }
+            below(&path).collect()
+        })
         .collect();
-    folders.sort();
+    folders.sort_by(|one, other| (one.file_name(), one).cmp(&(other.file_name(), other)));
     folders
         .iter()
         .filter_map(|path| Folder::open(path).ok()?.plan().ok())
@@ -448,6 +457,35 @@ fn not_written(path: &Path, error: &io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::samples;
+
+    #[test]
+    fn earlier_plans_of_a_question_are_found_whatever_the_campaign_was_called() {
+        let root = tempfile::tempdir().unwrap();
+        let seal = |place: &str, question: &str| {
+            let mut plan = samples::plan();
+            plan.campaign.name = place.into();
+            plan.question_sha256 = question.into();
+            let bytes = serde_json::to_vec(&plan).unwrap();
+            let folder = root.path().join(place);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(PLAN), &bytes).unwrap();
+            sha256(&bytes)
+        };
+        let second = seal("a/20260102T000000Z-aa", "asked");
+        let first = seal("b/20260101T000000Z-bb", "asked");
+        let named = seal("named", "asked");
+        seal("a/20260103T000000Z-cc", "other");
+        seal("a/20260102T000000Z-aa/pilot", "asked");
+        seal("named/pilot", "asked");
+        let target = "a/20260102T000000Z-aa";
+        std::os::unix::fs::symlink(target, root.path().join(LATEST)).unwrap();
+        assert_eq!(
+            earlier_plans(root.path(), "asked"),
+            [first, second, named],
+            "no pilot, and nothing twice"
+        );
+    }
 
     #[test]
     fn nothing_is_overwritten() {

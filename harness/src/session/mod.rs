@@ -115,7 +115,7 @@ impl Session {
         opened.check_ports(&campaign)?;
         let asked = sealing::question_sha256(&campaign);
         let unsealed = sealing::Inputs {
-            earlier_plans: folder::earlier_plans(root, &campaign.name, &asked),
+            earlier_plans: folder::earlier_plans(root, &asked),
             ci_attempt: options.ci_attempt,
             binaries: binaries(&campaign, &programs)?,
             identities: by_arm(&campaign, &opened.found, |arm| arm.identity.clone()),
