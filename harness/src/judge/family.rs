@@ -5,7 +5,7 @@ use wiretrial_contract::metric::{Direction, Scale};
 use wiretrial_stats::drift::smallest_randomization_p;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95, Limits, Student};
 use wiretrial_stats::proportion::{calibration_limit, calibration_power, sign_test};
-use wiretrial_stats::verdict::holm;
+use wiretrial_stats::verdict::{Reason, holm};
 
 use super::estimate::{costs, count, limits, on};
 use super::gates::BROKEN;
@@ -62,8 +62,7 @@ pub(super) fn family(
         improved,
         regressed,
         sign_p: (split > 0).then(|| round12(sign_test(improved.into(), split))),
-        none_worse_than_margin: margin
-            .map(|margin| decide.iter().all(|one| is_not_worse(one, margin))),
+        none_worse_than_margin: margin.and_then(|margin| none_is_worse(&decide, margin)),
         smallest_randomization_p: round12(smallest_randomization_p(pairs as usize)),
     })
 }
@@ -79,6 +78,20 @@ fn is_better(one: &Comparison) -> Option<bool> {
         Direction::HigherIsBetter => above > 0.0,
     };
     (above.abs() > 0.0).then_some(better)
+}
+
+/// Whether every case is shown not to be worse by the margin; not decided where all others are but this
+/// host cannot see differences of that size in some.
+fn none_is_worse(decide: &[&Comparison], margin: f64) -> Option<bool> {
+    let (blind, seen): (Vec<&Comparison>, Vec<&Comparison>) =
+        decide.iter().partition(|one| is_below_floor(one));
+    let shown = seen.iter().all(|one| is_not_worse(one, margin));
+    (blind.is_empty() || !shown).then_some(shown)
+}
+
+fn is_below_floor(one: &Comparison) -> bool {
+    let reason = Reason::BelowFloor.name();
+    one.verdict == Some(Verdict::Inconclusive) && one.reasons.iter().any(|word| word == reason)
 }
 
 /// Whether the one-sided 95 % bound on the bad side lies within the margin.
@@ -204,6 +217,12 @@ mod tests {
         assert!((both.smallest_randomization_p - 2.0 / 924.0).abs() < 1e-12);
         let wide = case("c", 1.02, 0.02, None);
         assert_eq!(of(&[&better, &wide]).none_worse_than_margin, Some(false));
+        let unseen = Comparison {
+            reasons: vec!["below_floor".into()],
+            ..near.clone()
+        };
+        assert_eq!(of(&[&better, &unseen]).none_worse_than_margin, None);
+        assert_eq!(of(&[&wide, &unseen]).none_worse_than_margin, Some(false));
         let mut rate = case("d", 0.96, 0.01, None);
         rate.direction = Direction::HigherIsBetter;
         let of_rates = of(&[&better, &rate]);

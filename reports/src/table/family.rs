@@ -29,6 +29,9 @@ pub fn family(analysis: &Analysis) -> Option<Table> {
             match family.none_worse_than_margin {
                 Some(true) => Cell::Verdict("shown".into(), Tone::Good),
                 Some(false) => Cell::Verdict("not shown".into(), Tone::Open),
+                None if analysis.conditions.margin.is_some() => {
+                    Cell::Verdict("not decided".into(), Tone::Open)
+                }
                 None => Cell::Text("no margin declared".into()),
             },
             Cell::P(family.smallest_randomization_p),

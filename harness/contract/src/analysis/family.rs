@@ -15,7 +15,8 @@ pub struct Family {
     /// without either.
     pub sign_p: Option<f64>,
     /// Whether every case is shown not to be worse by the margin: its one-sided 95 % bound lies below
-    /// the margin. All must hold, so nothing is adjusted. `None` without a margin.
+    /// the margin. All must hold, so nothing is adjusted. `None` without a margin, and
+    /// not decided where only cases whose floor is above the margin stand in the way.
     pub none_worse_than_margin: Option<bool>,
     /// The smallest p that the randomization test of a case can reach with the planned pairs.
     pub smallest_randomization_p: f64,
