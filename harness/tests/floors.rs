@@ -32,8 +32,9 @@ fn kept(folder: &Path) -> Value {
     json(&below(&below(&folder.join("evidence/floors"))))
 }
 
-/// An A/A in `aa` left a floor, the plan in `out` has it, and that was said before the first pair.
-fn sealed(folder: &Path, ended: &Ended) {
+/// An A/A in `aa` left a floor, the plan in `out` has it, of one arm only where that is named, and that
+/// was said before the first pair.
+fn sealed(folder: &Path, ended: &Ended, only: Option<&str>) {
     let floor = kept(folder);
     assert_eq!(
         floor["plan_sha256"],
@@ -45,9 +46,20 @@ fn sealed(folder: &Path, ended: &Ended) {
     let shown = floors.iter().find(|one| one["metric"] == *metric).unwrap();
     let equal = json(&folder.join("aa/analysis.json"));
     let end = |name: &str| primary(&equal)["decision"][name].as_f64().unwrap();
-    let half_width = ((end("hi95").ln() - end("lo95").ln()) / 2.0).exp_m1();
-    let written = shown["half_width"].as_f64().unwrap();
-    assert!((written - half_width).abs() < 1e-9, "{shown}");
+    let (low, high) = (end("lo95").ln(), end("hi95").ln());
+    let half = (high - low) / 2.0;
+    let far = if low > 0.0 || high < 0.0 {
+        high.max(-low)
+    } else {
+        half
+    };
+    let number = |name: &str| shown[name].as_f64().unwrap();
+    assert!(
+        (number("half_width") - half.exp_m1()).abs() < 1e-9,
+        "{shown}"
+    );
+    let written = number("floor");
+    assert!((written - far.exp_m1()).abs() < 1e-9, "{shown}");
 
     let case = &plan["campaign"]["cases"][0]["name"];
     let sealed = plan["floors"].as_array().unwrap();
@@ -57,10 +69,13 @@ fn sealed(folder: &Path, ended: &Ended) {
     assert!((same - written).abs() < 1e-9, "{sealed:?}");
     let mut rest = sealed[0].clone();
     rest.as_object_mut().unwrap().remove("half_width");
-    assert_eq!(
-        rest,
-        json!({"case": case, "metric": metric, "occasions": 1, "age_days": 0})
-    );
+    let mut meant = json!({"case": case, "metric": metric, "occasions": 1, "age_days": 0});
+    if let Some(only) = only {
+        meant["only"] = only.into();
+        let text = format!(", floor of the {only} only)");
+        assert!(ended.stderr.contains(&text), "{}", say(ended));
+    }
+    assert_eq!(rest, meant);
 
     assert!(
         ended.stderr.contains("cannot see 0.001 % here (A/A floor "),
@@ -100,19 +115,13 @@ fn a_floor_of_passes_is_sealed_and_a_margin_under_it_decides_nothing() {
         let foreign = ["--set", "design.foreign-cpu=100%"];
         compare(&bench, &repository, &[&quick[..], &foreign, more].concat())
     };
-    let aa = of_file(&["--file", "standard:mix/10k", "--aa", "--out", "aa"]);
-    let ended = of_file(&[
-        "--file",
-        "standard:mix/10k",
-        "--set",
-        MARGIN,
-        "--out",
-        "out",
-    ]);
+    let mix10k = ["--file", "standard:mix/10k"];
+    let aa = of_file(&[&mix10k[..], &["--aa", "--out", "aa"]].concat());
+    let ended = of_file(&[&mix10k[..], &["--set", MARGIN, "--out", "out"]].concat());
     for ended in [&aa, &ended] {
         assert_eq!(ended.code, Some(0), "{}", say(ended));
     }
-    sealed(repository.path(), &ended);
+    sealed(repository.path(), &ended, None);
     undecided(repository.path(), &ended);
     // Another input is another condition, which has no floor.
     let other = of_file(&["--file", "standard:mix/1k", "--out", "other"]);
@@ -142,8 +151,13 @@ fn a_live_floor_is_sealed_and_a_margin_under_it_decides_nothing() {
     for ended in [&aa, &ended] {
         assert!(matches!(ended.code, Some(0 | 4)), "{}", say(ended));
     }
-    sealed(bench.folder.path(), &ended);
+    sealed(bench.folder.path(), &ended, Some("candidate"));
     if ended.code == Some(0) {
         undecided(bench.folder.path(), &ended);
     }
+    // Other conditions have no floor.
+    let other = live(&["--set", "traffic.frame-size=128", "--out", "other"]);
+    assert!(matches!(other.code, Some(0 | 4)), "{}", say(&other));
+    let plan = json(&bench.path("other/plan.json"));
+    assert_eq!(plan["floors"].as_array().map_or(0, Vec::len), 0, "{plan}");
 }

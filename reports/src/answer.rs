@@ -122,7 +122,7 @@ pub(crate) fn cannot_see(analysis: &Analysis) -> Option<String> {
     ))
 }
 
-/// The statement of an A/A comparison, with what it says of the floor: half the decision interval, the
+/// The statement of an A/A comparison, with what it says of the floor: how far the arms came out apart, the
 /// scatter of the pairs, and what the place in a pair did.
 #[must_use]
 pub fn statement_of_equal_arms(comparison: &Comparison, margin: Option<f64>) -> String {
@@ -135,13 +135,13 @@ pub fn statement_of_equal_arms(comparison: &Comparison, margin: Option<f64>) -> 
 
 /// The floor that an A/A comparison shows, if it shows one.
 fn floor(comparison: &Comparison) -> Option<String> {
-    let half_width = comparison.shown_floor()?;
+    let shown = comparison.shown_floor()?;
     let text = |size: f64| floor_text(size, comparison.scale, &comparison.unit);
     let effects = match comparison.scale {
         Scale::Ratio => "log pair ratios",
         Scale::Difference => "pair differences",
     };
-    let mut parts = vec![format!("floor {}", text(half_width))];
+    let mut parts = vec![format!("floor {}", text(shown.size))];
     if let Some(sd) = comparison.sd_log {
         parts.push(format!("sd of {effects} {}", text(sd)));
     }
@@ -159,9 +159,9 @@ pub fn floor_clause(comparisons: &[Comparison]) -> Option<String> {
     let primary = comparisons.iter().filter(|one| one.primary);
     let mut floors: Vec<(f64, String)> = primary
         .filter_map(|one| {
-            let half_width = one.shown_floor()?;
-            let text = floor_text(half_width, one.scale, &one.unit);
-            Some((half_width, text))
+            let size = one.shown_floor()?.size;
+            let text = floor_text(size, one.scale, &one.unit);
+            Some((size, text))
         })
         .collect();
     floors.sort_by(|a, b| a.0.total_cmp(&b.0));

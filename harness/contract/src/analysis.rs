@@ -18,7 +18,8 @@ use crate::plan::{Arrangement, FailOn, Workload};
 use crate::record::{Flag, Share, Stage};
 
 pub use comparison::{
-    Comparison, Diagnostics, Fraction, Interval, KnownFloor, LevelShift, Secondary, Variant,
+    Comparison, Diagnostics, Fraction, Interval, KnownFloor, LevelShift, Secondary, ShownFloor,
+    Variant,
 };
 pub use estimate::Estimate;
 pub use family::{Calibration, Family};

@@ -643,14 +643,21 @@ impl Plan {
 pub struct Floor {
     /// The case.
     pub case: String,
+    /// The arm of a table that is compared with its reference; a paired campaign has but one candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// The one of the two arms whose settings it is known for; none where it is known for both's, and is
+    /// the larger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
     /// The primary metric, whose floor it is.
     pub metric: Metric,
-    /// Half the width of the 95 % decision interval at the planned pairs, as a ratio, or in the unit of a
-    /// difference.
+    /// Half the width of the 95 % decision interval at the planned pairs, and what the interval lay off no
+    /// difference where it excluded that: as a ratio less 1, or in the unit of a difference.
     pub half_width: f64,
     /// A/A campaigns it is made from: the middle one of them counts.
     pub occasions: u32,
-    /// Whole days since the newest of them.
+    /// Whole days since that one.
     pub age_days: u32,
 }
 

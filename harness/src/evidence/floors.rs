@@ -11,12 +11,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use wiretrial_contract::analysis::{Analysis, Comparison, Verdict, round12};
+use wiretrial_contract::analysis::{Analysis, Comparison, ShownFloor, Verdict, round12};
 use wiretrial_contract::clock;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::metric::{Metric, Scale};
-use wiretrial_contract::plan::{Campaign, Case, Floor, Measured, PassProgram, Plan, Work};
+use wiretrial_contract::metric::Metric;
+use wiretrial_contract::plan::{Campaign, Case, Floor, Kind, Measured, PassProgram, Plan, Work};
 use wiretrial_contract::program::ProgramSpec;
 use wiretrial_stats::bootstrap::MAX_PAIRS;
 use wiretrial_stats::interval::MIN_PAIRS;
@@ -66,8 +66,9 @@ pub struct OneFloor {
     pub conditions: String,
     /// The metric.
     pub metric: Metric,
-    /// Half the width of the 95 % decision interval: on the log scale, as a ratio less 1; in the unit of a
-    /// difference.
+    /// How far apart: [`ShownFloor::size`].
+    pub floor: f64,
+    /// The part of it that more pairs make smaller: [`ShownFloor::half_width`].
     pub half_width: f64,
     /// Standard deviation of the log pair ratios.
     pub sd_log: f64,
@@ -94,8 +95,8 @@ pub struct Read {
 }
 
 impl Occasion {
-    /// What a finished A/A campaign showed; none where no case has an interval of valid evidence.
-    /// Cases that came out badly in any other way are kept: leaving them out would flatter the host.
+    /// What a finished A/A campaign showed; none where no case shows a floor. Cases that order or time moved
+    /// are kept: leaving them out would flatter the host.
     #[must_use]
     pub fn of(
         plan: &Plan,
@@ -104,18 +105,15 @@ impl Occasion {
         now_ns: u64,
         evidence: Option<String>,
     ) -> Option<Self> {
-        let broken = |case: &str| {
+        let verdict = |of: &Comparison| {
             let mut all = analysis.comparisons.iter();
-            all.any(|one| {
-                one.case == case
-                    && matches!(one.verdict, Some(Verdict::Invalid | Verdict::Incomplete))
-            })
+            all.find(|one| one.primary && one.case == of.case && one.arm == of.arm)?
+                .verdict
         };
         let floors: Vec<OneFloor> = analysis
             .comparisons
             .iter()
-            .filter(|one| !broken(&one.case))
-            .filter_map(|one| one_floor(&plan.campaign, one))
+            .filter_map(|one| one_floor(&plan.campaign, one, verdict(one)?))
             .collect();
         if floors.is_empty() {
             return None;
@@ -151,8 +149,9 @@ impl Occasion {
     fn holds(&self) -> bool {
         let sound = |one: &OneFloor| {
             let pairs = one.pairs as usize;
-            one.half_width.is_finite()
-                && one.half_width >= 0.0
+            one.floor.is_finite()
+                && one.half_width > 0.0
+                && one.floor >= one.half_width
                 && one.sd_log.is_finite()
                 && (MIN_PAIRS..=MAX_PAIRS).contains(&pairs)
         };
@@ -160,39 +159,35 @@ impl Occasion {
     }
 }
 
-fn one_floor(campaign: &Campaign, one: &Comparison) -> Option<OneFloor> {
+fn one_floor(campaign: &Campaign, one: &Comparison, verdict: Verdict) -> Option<OneFloor> {
     let case = campaign.cases.iter().find(|case| case.name == one.case)?;
-    let (low, high) = one.decision.lo95.zip(one.decision.hi95)?;
+    let candidate = (0..campaign.arms.len()).find(|arm| *arm != campaign.reference())?;
+    let ShownFloor { size, half_width } = one.floor_under(verdict)?;
     Some(OneFloor {
         case: one.case.clone(),
-        conditions: conditions(campaign, case),
+        conditions: conditions(campaign, case, candidate),
         metric: one.metric,
-        half_width: round12(match one.scale {
-            Scale::Ratio => ((high.ln() - low.ln()) / 2.0).exp_m1(),
-            Scale::Difference => (high - low) / 2.0,
-        }),
+        floor: size,
+        half_width,
         sd_log: one.sd_log?,
         pairs: one.pairs,
     })
-    .filter(|floor| floor.half_width.is_finite())
 }
 
 /// SHA-256 of all that a floor depends on in a case besides the host: topology, arrangement, what is
-/// sent or read, the candidate's settings but not its executable, and how much other programs may do.
-/// The A/A of a comparison has the same.
+/// sent or read, the settings of arm `arm` but not its executable, how much other programs may do, and
+/// the version of this program. Both arms of an A/A have the candidate's.
 ///
 /// # Panics
 ///
 /// Never: a campaign holds nothing that JSON cannot.
 #[must_use]
-pub fn conditions(campaign: &Campaign, case: &Case) -> String {
+pub fn conditions(campaign: &Campaign, case: &Case, arm: usize) -> String {
     let topology = &campaign.topology;
     let mut work = case.work.clone();
-    // Both arms of the A/A get what the candidate has.
     match &mut work {
         Work::Live(live) => {
-            live.receivers.truncate(2);
-            live.receivers.drain(..live.receivers.len().min(1));
+            only(&mut live.receivers, arm);
             for receiver in &mut live.receivers {
                 if let Measured::Outside(program) = &mut receiver.program {
                     unnamed(program);
@@ -200,8 +195,7 @@ pub fn conditions(campaign: &Campaign, case: &Case) -> String {
             }
         }
         Work::Passes(passes) => {
-            passes.programs.truncate(2);
-            passes.programs.drain(..passes.programs.len().min(1));
+            only(&mut passes.programs, arm);
             for program in &mut passes.programs {
                 if let PassProgram::Outside(program) = program {
                     unnamed(program);
@@ -212,6 +206,7 @@ pub fn conditions(campaign: &Campaign, case: &Case) -> String {
         }
     }
     let all = (
+        env!("CARGO_PKG_VERSION"),
         topology.kind,
         topology.family,
         topology.receive_cpu,
@@ -220,6 +215,12 @@ pub fn conditions(campaign: &Campaign, case: &Case) -> String {
         work,
     );
     sha256(&serde_json::to_vec(&all).expect("a campaign is plain values"))
+}
+
+/// Keeps what is of one arm.
+fn only<T>(of_arms: &mut Vec<T>, arm: usize) {
+    of_arms.truncate(arm + 1);
+    of_arms.drain(..of_arms.len().min(arm));
 }
 
 /// A program without where it is and how it is made.
@@ -315,44 +316,78 @@ fn age_days(occasion: &Occasion, now_ns: u64) -> Option<u32> {
     u32::try_from(now_ns.checked_sub(ended_ns)? / DAY_NS).ok()
 }
 
-/// The floor of every case of a campaign that has one: the middle of all occasions with its
-/// conditions and primary metric, of an even number the higher, scaled to the planned pairs.
+/// The floor of every case of a campaign that has one, in a table of every case and arm: the larger of
+/// what is known under the settings of the two arms that are compared, by the primary metric.
 #[must_use]
 pub fn of(campaign: &Campaign, known: &[Known]) -> Vec<Floor> {
-    let cases = campaign.cases.iter();
-    cases
-        .filter_map(|case| of_case(campaign, case, known))
-        .collect()
+    let reference = campaign.reference();
+    let mut floors = Vec::new();
+    for case in &campaign.cases {
+        for arm in (0..campaign.arms.len()).filter(|arm| *arm != reference) {
+            floors.extend(of_arms(campaign, case, [reference, arm], known));
+        }
+    }
+    floors
 }
 
-fn of_case(campaign: &Campaign, case: &Case, known: &[Known]) -> Option<Floor> {
-    let conditions = conditions(campaign, case);
-    let metric = campaign.design.primary;
-    let mut found: Vec<(f64, u32)> = known
-        .iter()
-        .flat_map(|known| {
-            let floors = known.occasion.floors.iter();
-            floors
-                .filter(|one| one.metric == metric && one.conditions == conditions)
-                .map(|one| (scaled(one, campaign.design.pairs), known.age_days))
-        })
-        .collect();
-    found.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let (half_width, _) = *found.get(found.len() / 2)?;
+fn of_arms(campaign: &Campaign, case: &Case, arms: [usize; 2], known: &[Known]) -> Option<Floor> {
+    let [reference, candidate] = arms.map(|arm| of_settings(campaign, case, arm, known));
+    let name = |arm: usize| campaign.arms[arm].name.clone();
+    let only = match (&reference, &candidate) {
+        (Some(_), None) => Some(name(arms[0])),
+        (None, Some(_)) => Some(name(arms[1])),
+        _ => None,
+    };
+    let both = [reference, candidate].into_iter().flatten();
+    let larger = both.max_by(|one, other| one.size.total_cmp(&other.size))?;
     Some(Floor {
         case: case.name.clone(),
-        metric,
-        half_width: round12(half_width),
-        occasions: u32::try_from(found.len()).unwrap_or(u32::MAX),
-        age_days: found.iter().map(|(_, age)| *age).min()?,
+        arm: (campaign.kind == Kind::Table).then(|| name(arms[1])),
+        only,
+        metric: campaign.design.primary,
+        half_width: round12(larger.size),
+        occasions: larger.occasions,
+        age_days: larger.age_days,
     })
 }
 
-/// What its half width would be with another number of pairs.
+/// What the occasions of one arm's settings say together.
+struct Middle {
+    size: f64,
+    age_days: u32,
+    occasions: u32,
+}
+
+/// Each occasion counts once, with the highest of its cases under these conditions, scaled to the planned
+/// pairs; the middle one of them is taken, of an even number the higher.
+fn of_settings(campaign: &Campaign, case: &Case, arm: usize, known: &[Known]) -> Option<Middle> {
+    let conditions = conditions(campaign, case, arm);
+    let metric = campaign.design.primary;
+    let highest = |known: &Known| {
+        let floors = known.occasion.floors.iter();
+        let sizes = floors
+            .filter(|one| one.metric == metric && one.conditions == conditions)
+            .map(|one| scaled(one, campaign.design.pairs));
+        Some((sizes.max_by(f64::total_cmp)?, known.age_days))
+    };
+    let mut occasions: Vec<(f64, u32)> = known.iter().filter_map(highest).collect();
+    occasions.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    let (size, age_days) = *occasions.get(occasions.len() / 2)?;
+    Some(Middle {
+        size,
+        age_days,
+        occasions: u32::try_from(occasions.len()).unwrap_or(u32::MAX),
+    })
+}
+
+/// What it would be with another number of pairs: its width follows them, what it lay off no difference
+/// does not.
 fn scaled(one: &OneFloor, pairs: u32) -> f64 {
     let of = |pairs: u32| power::half_width(pairs as usize);
     let scale = one.metric.scale();
-    scale.size(scale.effect(one.half_width) * of(pairs) / of(one.pairs))
+    let half = scale.effect(one.half_width);
+    let off = scale.effect(one.floor) - half;
+    scale.size(half * of(pairs) / of(one.pairs) + off)
 }
 
 #[cfg(test)]
@@ -360,7 +395,10 @@ mod tests {
     use super::*;
     use crate::judge;
     use crate::trial::samples;
+    use wiretrial_contract::control::ReceiveCpu;
     use wiretrial_contract::record::{Delivery, TrialRecord};
+    use wiretrial_reports::answer;
+    use wiretrial_reports::table::{self, Cell};
 
     const NOW_NS: u64 = 1_800_000_000_000_000_000;
     const CLASS: &str = "7c1e5eed7c1e5eed";
@@ -396,6 +434,8 @@ mod tests {
     fn aa() -> Plan {
         let mut plan = samples::plan();
         plan.campaign.design.primary = Metric::ProcessCpuNsPerPacket;
+        // The rows hold no load, so that none may count.
+        plan.campaign.topology.receive_cpu = ReceiveCpu::Separate;
         plan
     }
 
@@ -431,16 +471,23 @@ mod tests {
             .floors
             .iter()
             .find(|one| one.metric == plan.campaign.design.primary);
-        let half_width = middle.unwrap().half_width;
+        let OneFloor {
+            floor: size,
+            half_width,
+            ..
+        } = *middle.unwrap();
         assert!((0.01..0.03).contains(&half_width), "{half_width}");
+        assert!(size > half_width, "the candidate cost more");
         let [floor] = &floors[..] else {
             panic!("{floors:?}")
         };
-        assert!((floor.half_width - half_width).abs() < 1e-9, "{floor:?}");
+        assert!((floor.half_width - size).abs() < 1e-9, "{floor:?}");
         assert_eq!((floor.occasions, floor.age_days), (3, 1));
         // More pairs see more.
         plan.campaign.design.pairs = 24;
-        assert!(of(&plan.campaign, &read.known)[0].half_width < half_width / 2.0);
+        let more = of(&plan.campaign, &read.known)[0].half_width;
+        let off = (1.0 + size) / (1.0 + half_width) - 1.0;
+        assert!((off..off + half_width / 2.0).contains(&more), "{more}");
     }
 
     #[test]
@@ -455,6 +502,135 @@ mod tests {
         let worse = of(&aa().campaign, &known[1..]);
         assert!((both[0].half_width - worse[0].half_width).abs() < 1e-12);
         assert_eq!((both[0].occasions, worse[0].occasions), (2, 1));
+    }
+
+    #[test]
+    fn cases_of_one_campaign_are_one_occasion_and_the_age_is_that_of_the_middle_one() {
+        let mut campaign = aa().campaign;
+        campaign.design.aa = false;
+        let known = |spread, age_days| Known {
+            occasion: occasion(spread, 1),
+            age_days,
+        };
+        let mut wide = known(3_000, 9);
+        let quiet = occasion(1_000, 1).floors;
+        wide.occasion.floors.splice(0..0, quiet.clone());
+        wide.occasion.floors.extend(quiet);
+        let one = of(&campaign, std::slice::from_ref(&wide));
+        let alone = of(&campaign, &[known(3_000, 9)]);
+        assert_eq!(one, alone, "the highest of its cases, once");
+        let three = of(&campaign, &[known(2_000, 5), wide, known(1_000, 1)]);
+        assert_eq!(three[0].occasions, 3);
+        assert_eq!(three[0].age_days, 5, "neither the youngest nor the oldest");
+        let middle = of(&campaign, &[known(2_000, 5)]);
+        assert!((three[0].half_width - middle[0].half_width).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_file_says_what_the_reports_print() {
+        let plan = aa();
+        let analysis = finished(&plan, 3_000);
+        let occasion = Occasion::of(&plan, &analysis, CLASS, NOW_NS, None).unwrap();
+        let one = analysis.comparisons.iter().find(|one| one.primary).unwrap();
+        let kept = occasion
+            .floors
+            .iter()
+            .find(|kept| kept.metric == one.metric);
+        let kept = kept.unwrap().floor;
+        let text = answer::floor_text(kept, one.scale, &one.unit);
+        assert!(
+            one.statement.contains(&format!("floor {text}")),
+            "{}",
+            one.statement
+        );
+        let clause = answer::floor_clause(&analysis.comparisons).unwrap();
+        assert_eq!(clause, format!("A/A floor {text}"));
+        let table = table::floors(&analysis).unwrap();
+        let here = Cell::Size {
+            value: kept,
+            scale: one.scale,
+        };
+        assert_eq!(table.rows[0][1], here);
+    }
+
+    #[test]
+    fn what_lay_off_no_difference_is_not_made_smaller_by_more_pairs() {
+        let mut one = occasion(1_000, 1).floors.remove(0);
+        (one.metric, one.pairs) = (Metric::ProcessCpuNsPerPacket, 6);
+        (one.floor, one.half_width) = (1.02 * 1.01 - 1.0, 0.01);
+        assert!((scaled(&one, 6) - one.floor).abs() < 1e-12);
+        let more = scaled(&one, 24);
+        let width = power::half_width(24) / power::half_width(6) * 0.01_f64.ln_1p();
+        assert!((more - (1.02 * width.exp() - 1.0)).abs() < 1e-12, "{more}");
+    }
+
+    #[test]
+    fn what_does_not_vary_leaves_no_floor() {
+        let plan = aa();
+        assert_eq!(
+            Occasion::of(&plan, &finished(&plan, 0), CLASS, NOW_NS, None),
+            None
+        );
+    }
+
+    #[test]
+    fn of_different_settings_the_larger_floor_counts_and_one_alone_says_so() {
+        let known = |spread, change: bool| {
+            let mut occasion = occasion(spread, 1);
+            let mut campaign = aa().campaign;
+            if change {
+                samples::capture_mut(&mut campaign.cases[0], 1).immediate ^= true;
+            }
+            let conditions = conditions(&campaign, &campaign.cases[0], 1);
+            for one in &mut occasion.floors {
+                one.conditions.clone_from(&conditions);
+            }
+            Known {
+                occasion,
+                age_days: 1,
+            }
+        };
+        let (plain, changed) = (known(1_000, false), known(3_000, true));
+        let mut campaign = aa().campaign;
+        samples::capture_mut(&mut campaign.cases[0], 1).immediate ^= true;
+        let of = |known: &[Known]| of(&campaign, known).remove(0);
+        let (low, high) = (
+            of(std::slice::from_ref(&plain)),
+            of(std::slice::from_ref(&changed)),
+        );
+        assert_eq!(low.only.as_deref(), Some("baseline"));
+        assert_eq!(high.only.as_deref(), Some("candidate"));
+        assert!(low.half_width < high.half_width);
+        let both = of(&[plain, changed]);
+        assert_eq!((both.only, both.half_width), (None, high.half_width));
+    }
+
+    #[test]
+    fn a_table_has_a_floor_for_every_arm_beside_its_reference() {
+        let mut campaign = aa().campaign;
+        campaign.kind = Kind::Table;
+        campaign.arms.push(campaign.arms[1].clone());
+        campaign.arms[2].name = "other".into();
+        let Work::Live(live) = &mut campaign.cases[0].work else {
+            panic!("live")
+        };
+        live.receivers.push(live.receivers[1].clone());
+        samples::capture_mut(&mut campaign.cases[0], 2).immediate ^= true;
+        let known = Known {
+            occasion: occasion(1_000, 1),
+            age_days: 1,
+        };
+        let arms: Vec<_> = of(&campaign, &[known])
+            .into_iter()
+            .map(|floor| (floor.arm.unwrap(), floor.only))
+            .collect();
+        assert_eq!(
+            arms,
+            [
+                ("candidate".to_owned(), None),
+                ("other".to_owned(), Some("baseline".to_owned()))
+            ]
+        );
     }
 
     #[test]
@@ -475,7 +651,9 @@ mod tests {
                 samples::live_mut(&mut campaign.cases[0]).traffic.rate_pps += 1
             },
             |campaign: &mut Campaign| {
-                samples::capture_mut(&mut campaign.cases[0], 1).immediate ^= true;
+                for arm in [0, 1] {
+                    samples::capture_mut(&mut campaign.cases[0], arm).immediate ^= true;
+                }
             },
             |campaign: &mut Campaign| campaign.design.foreign_cpu = 0.5,
         ] {
@@ -486,13 +664,8 @@ mod tests {
         }
         let mut other = aa().campaign;
         other.topology.port += 10;
-        samples::capture_mut(&mut other.cases[0], 0).immediate ^= true;
         other.cases[0].name = "renamed".into();
-        assert_eq!(
-            of(&other, &one.known).len(),
-            1,
-            "only what the candidate has counts"
-        );
+        assert_eq!(of(&other, &one.known).len(), 1);
     }
 
     #[test]

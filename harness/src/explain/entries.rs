@@ -1229,7 +1229,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         Limit,
         "aa_floor",
-        "how far equal arms came out apart on hosts of this class: half the 95 % decision interval",
+        "how far equal arms came out apart on hosts of this class, under the settings of both arms or of one",
         "the judge, from the floors sealed in the plan; of several cases the widest",
         "the noise of this host at this number of pairs",
         "a margin below it cannot be seen; an old floor, or one of few occasions, may not hold today",

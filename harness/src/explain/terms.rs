@@ -108,11 +108,11 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     ),
     (
         "floor",
-        "how far equal arms come out apart: half the 95 % decision interval of A/A campaigns on hosts of one class under the same conditions, the middle one of the last 14 days",
+        "how far equal arms come out apart: half the 95 % decision interval of an A/A campaign, or the distance of its far end where it excludes no difference; a plan takes over the middle one of the last 14 days on hosts of its class under its conditions, and no smaller margin can be seen",
     ),
     (
         "occasion",
-        "one finished A/A campaign that a floor is made from",
+        "one finished A/A campaign that a floor is made from; it counts once, with the highest of its cases under the same conditions",
     ),
     (
         "budget",
@@ -150,10 +150,6 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     (
         "difference",
         "mean of candidate less baseline in the metric's unit: how metrics that can be 0 are compared, in place of a ratio",
-    ),
-    (
-        "floor",
-        "half the 95 % decision interval of equal arms: what an A/A campaign finds, and no smaller margin can be seen",
     ),
     (
         "family",

@@ -156,14 +156,17 @@ pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation
 /// shows it itself.
 fn floor(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<(&'static str, String)> {
     let design = &plan.campaign.design;
-    let known: Vec<&Floor> = cases
-        .iter()
-        .filter_map(|case| {
-            let mut floors = plan.floors.iter();
-            floors.find(|floor| floor.case == case.case.name && floor.metric == design.primary)
-        })
-        .collect();
-    let without = cases.len() - known.len();
+    // A table has one for every arm but its reference.
+    let wanted = plan.campaign.arms.len() - 1;
+    let of_case = |case: &CaseRows<'_>| -> Vec<&Floor> {
+        let floors = plan.floors.iter();
+        floors
+            .filter(|floor| floor.case == case.case.name && floor.metric == design.primary)
+            .collect()
+    };
+    let by_case: Vec<Vec<&Floor>> = cases.iter().map(of_case).collect();
+    let without = by_case.iter().filter(|known| known.len() < wanted).count();
+    let known = by_case.concat();
     if without > 0 || known.is_empty() {
         let text = match (cases.len(), without) {
             (all, without) if without < all => format!("no A/A floor in {without} of {all} cases"),
@@ -177,8 +180,18 @@ fn floor(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<(&'static str, String)> 
     let occasions = known.iter().map(|floor| floor.occasions).min()?;
     let age = known.iter().map(|floor| floor.age_days).max()?;
     let plural = |n: u32| if n == 1 { "" } else { "s" };
+    let mut only: Vec<&str> = known
+        .iter()
+        .filter_map(|floor| floor.only.as_deref())
+        .collect();
+    only.sort_unstable();
+    only.dedup();
+    let only = match only[..] {
+        [] => String::new(),
+        _ => format!("; floor of the {} only", only.join(" or the ")),
+    };
     let text = format!(
-        "A/A floor {} ({occasions} occasion{}, {age} day{} old)",
+        "A/A floor {} ({occasions} occasion{}, {age} day{} old){only}",
         answer::floor_text(widest, design.primary.scale(), design.primary.unit()),
         plural(occasions),
         plural(age)
@@ -299,6 +312,8 @@ mod tests {
     fn known_floor(case: &str, half_width: f64, occasions: u32, age_days: u32) -> Floor {
         Floor {
             case: case.into(),
+            arm: None,
+            only: None,
             metric: samples::plan().campaign.design.primary,
             half_width,
             occasions,
@@ -333,6 +348,11 @@ mod tests {
         assert_eq!(
             told(&plan),
             text("A/A floor 4.1 % (1 occasion, 2 days old)")
+        );
+        plan.floors[0].only = Some("candidate".into());
+        assert_eq!(
+            told(&plan),
+            text("A/A floor 4.1 % (1 occasion, 2 days old); floor of the candidate only")
         );
         plan.floors[0].metric = Metric::PeakRssBytes;
         assert_eq!(told(&plan), text("no A/A floor in 1 of 2 cases"));

@@ -31,10 +31,7 @@ pub(super) fn comparisons(
         let (values, _) = values(plan, case, metric);
         estimate::information(&values, bootstrap)
     });
-    let arm = match plan.campaign.kind {
-        Kind::Paired => None,
-        Kind::Table => Some(plan.campaign.arms[case.arms[1]].name.clone()),
-    };
+    let arm = arm(plan, case);
     std::iter::once(deciding(
         plan,
         case,
@@ -49,6 +46,14 @@ pub(super) fn comparisons(
         ..comparison
     })
     .collect()
+}
+
+/// The arm of a table that is compared; none in a paired campaign.
+fn arm(plan: &Plan, case: &CaseRows<'_>) -> Option<String> {
+    match plan.campaign.kind {
+        Kind::Paired => None,
+        Kind::Table => Some(plan.campaign.arms[case.arms[1]].name.clone()),
+    }
 }
 
 fn deciding(
@@ -73,7 +78,7 @@ fn deciding(
     };
     let asked = Asked {
         margin: design.margin,
-        floor: floor(plan, &case.case.name),
+        floor: floor(plan, case),
         require_stable: design.require_stable,
         permutation,
     };
@@ -144,10 +149,13 @@ fn voided(plan: &Plan, case: &CaseRows<'_>, metric: Metric) -> Vec<[f64; 2]> {
 }
 
 /// The floor of a case that was known when the plan was sealed.
-fn floor(plan: &Plan, case: &str) -> Option<KnownFloor> {
+fn floor(plan: &Plan, case: &CaseRows<'_>) -> Option<KnownFloor> {
     let primary = plan.campaign.design.primary;
+    let arm = arm(plan, case);
     let mut floors = plan.floors.iter();
-    let floor = floors.find(|floor| floor.case == case && floor.metric == primary)?;
+    let floor = floors.find(|floor| {
+        floor.case == case.case.name && floor.arm == arm && floor.metric == primary
+    })?;
     Some(KnownFloor {
         half_width: floor.half_width,
         occasions: floor.occasions,

@@ -177,6 +177,8 @@ fn a_margin_under_the_floor_is_not_decided_and_twenty_fold_is() {
     let mut plan = plan(12);
     plan.campaign.design.margin = Some(0.01);
     plan.floors = vec![Floor {
+        arm: None,
+        only: None,
         case: "mix".into(),
         metric: METRIC,
         half_width: 0.041,
@@ -373,6 +375,8 @@ proptest! {
         let mut plan = plan(6);
         let floor = f64::from(floor) * 0.015;
         plan.floors = vec![Floor {
+        arm: None,
+        only: None,
             case: "mix".into(),
             metric: METRIC,
             half_width: floor,

@@ -168,7 +168,8 @@ fn noise<'a>(
         }
         let floor = floors
             .iter()
-            .find(|floor| floor.case == case && floor.metric == design.primary)?;
+            .filter(|floor| floor.case == case && floor.metric == design.primary)
+            .max_by(|one, other| one.half_width.total_cmp(&other.half_width))?;
         let effect = design.primary.scale().effect(floor.half_width);
         let sd = effect / power::half_width(design.pairs as usize);
         Some(Noise {
@@ -256,7 +257,11 @@ fn passes(campaign: &Campaign, seen: &PilotCase) -> Option<String> {
 }
 
 fn occasions(floor: &Floor) -> String {
-    number_of(floor.occasions, "occasion")
+    let occasions = number_of(floor.occasions, "occasion");
+    match &floor.only {
+        Some(arm) => format!("{occasions}, floor of the {arm} only"),
+        None => occasions,
+    }
 }
 
 fn number_of(number: u32, what: &str) -> String {
@@ -305,6 +310,8 @@ mod tests {
     fn floor(case: &str, half_width: f64, occasions: u32) -> Floor {
         Floor {
             case: case.into(),
+            arm: None,
+            only: None,
             metric: Metric::CaptureCostNsPerPacket,
             half_width,
             occasions,

@@ -131,25 +131,3 @@ pub fn expanded(draws: &mut Draws, pairs: usize, alpha: f64) -> Option<Interval>
     let enough = length(draws.len()) * tail >= MIN_TAIL_RESAMPLES;
     enough.then(|| percentile(draws, 2.0 * tail))
 }
-
-/// Half the width of the 95 % decision interval: in an A/A comparison, the noise floor.
-#[must_use]
-pub fn noise_floor(limits: &Limits) -> f64 {
-    (limits.hi95 - limits.lo95) / 2.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn noise_floor_is_half_the_width() {
-        let limits = Limits {
-            lo95: 0.98,
-            hi95: 1.04,
-            lo90: 0.99,
-            hi90: 1.03,
-        };
-        assert!((noise_floor(&limits) - 0.03).abs() < 1e-15);
-    }
-}

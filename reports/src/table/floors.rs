@@ -27,7 +27,10 @@ pub fn floors(analysis: &Analysis) -> Option<Table> {
     Some(Table {
         name: "floors".into(),
         title: title.into(),
-        note: "half the width of the 95 % decision interval".into(),
+        note:
+            "half the width of the 95 % decision interval, or the distance of its far end where it \
+               excludes no difference"
+                .into(),
         columns: vec![
             Column::left("case", "case"),
             size("here", "in this campaign"),
@@ -47,7 +50,7 @@ fn row(one: &Comparison, aa: bool) -> Vec<Cell> {
             scale: one.scale,
         })
     };
-    let here = one.shown_floor().filter(|_| aa);
+    let here = one.shown_floor().filter(|_| aa).map(|floor| floor.size);
     let floor = one.floor;
     let count =
         |number: Option<u32>| number.map_or(Cell::Absent, |number| Cell::Count(number.into()));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Verdict;
+use super::{Verdict, round12};
 use crate::metric::{Direction, Metric, Scale};
 use crate::record::Flag;
 
@@ -40,7 +40,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Half the width of the 95 % interval: of equal arms, how far apart they may come out.
+    /// Half the width of the 95 % interval, as its ends are written.
     #[must_use]
     pub fn half_width(&self) -> Option<f64> {
         Some((self.hi95? - self.lo95?) / 2.0)
@@ -225,14 +225,45 @@ impl Comparison {
         }
     }
 
-    /// Of equal arms, how far apart they come out: half the width of the decision interval. `None` where
-    /// the case does not hold, has no interval or does not vary.
+    /// Of equal arms, how far apart they come out. `None` where the case does not hold, has no interval
+    /// or does not vary.
     #[must_use]
-    pub fn shown_floor(&self) -> Option<f64> {
-        let rests = self.verdict?.rests_on_its_pairs();
-        let half_width = self.decision.half_width()?;
-        (rests && half_width > 0.0).then_some(half_width)
+    pub fn shown_floor(&self) -> Option<ShownFloor> {
+        self.floor_under(self.verdict?)
     }
+
+    /// The same of a metric that does not decide, in a case and arm whose verdict is `verdict`.
+    #[must_use]
+    pub fn floor_under(&self, verdict: Verdict) -> Option<ShownFloor> {
+        let effect = |end: f64| match self.scale {
+            Scale::Ratio => end.ln(),
+            Scale::Difference => end,
+        };
+        let (low, high) = (effect(self.decision.lo95?), effect(self.decision.hi95?));
+        let half = (high - low) / 2.0;
+        let far = if low > 0.0 {
+            high
+        } else if high < 0.0 {
+            -low
+        } else {
+            half
+        };
+        let holds = verdict.rests_on_its_pairs() && half > 0.0 && far.is_finite();
+        holds.then(|| ShownFloor {
+            size: round12(self.scale.size(far)),
+            half_width: round12(self.scale.size(half)),
+        })
+    }
+}
+
+/// How far equal arms came out apart in one campaign, as a ratio less 1 or in the unit of a difference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ShownFloor {
+    /// The floor: half the width of the 95 % decision interval, or where that excludes no difference the
+    /// distance of its far end from none; of a ratio both on the log scale.
+    pub size: f64,
+    /// Half that width: the part that more pairs make smaller.
+    pub half_width: f64,
 }
 
 /// The same pairs, or some more, seen in another way.
@@ -317,12 +348,11 @@ pub struct LevelShift {
 /// How far equal arms are known to come out apart in this case, as sealed in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KnownFloor {
-    /// Half the width of the 95 % decision interval of equal arms, as a ratio or in the unit of a
-    /// difference.
+    /// [`ShownFloor::size`] at the planned pairs, as a ratio less 1 or in the unit of a difference.
     pub half_width: f64,
     /// A/A campaigns it is made from.
     pub occasions: u32,
-    /// Whole days from the newest of them to the seal.
+    /// Whole days from the one that counts, the middle one, to the seal.
     pub age_days: u32,
 }
 
@@ -387,6 +417,32 @@ mod tests {
         one.decision.hi95 = Some(0.98);
         one.verdict = Some(Verdict::Equivalent);
         assert_eq!(one.shown_floor(), None, "no variation");
+    }
+
+    #[test]
+    fn a_floor_is_half_the_interval_or_its_far_end_where_it_excludes_no_difference() {
+        let of = |scale, low, high| {
+            let mut one = Comparison::empty("a", Metric::PeakRssBytes);
+            one.scale = scale;
+            (one.decision.lo95, one.decision.hi95) = (Some(low), Some(high));
+            one.verdict = Some(Verdict::Inconclusive);
+            let floor = one.shown_floor().unwrap();
+            assert_eq!(one.floor_under(Verdict::Improved), Some(floor));
+            [floor.size, floor.half_width]
+        };
+        let close = |found: [f64; 2], meant: [f64; 2]| {
+            for (found, meant) in found.into_iter().zip(meant) {
+                assert!((found - meant).abs() < 1e-9, "{found} {meant}");
+            }
+        };
+        let (ratio, difference) = (Scale::Ratio, Scale::Difference);
+        close(of(difference, -1.0, 3.0), [2.0, 2.0]);
+        close(of(difference, 1.0, 3.0), [3.0, 1.0]);
+        close(of(difference, -3.0, -1.0), [3.0, 1.0]);
+        close(of(ratio, 1.0 / 1.1, 1.1), [0.1, 0.1]);
+        close(of(ratio, 1.1, 1.1 * 1.21), [0.331, 0.1]);
+        // A ratio and its inverse have the same floor.
+        close(of(ratio, 1.0 / 1.331, 1.0 / 1.1), [0.331, 0.1]);
     }
 
     #[test]
