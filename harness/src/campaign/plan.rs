@@ -239,6 +239,8 @@ mod tests {
         assert_eq!((one.attempt, other.attempt), (1, 2));
     }
 
+    type Change = fn(&mut Campaign);
+
     /// Whether a change to a campaign asks something else.
     fn asks_another(change: impl FnOnce(&mut Campaign)) -> bool {
         let before = samples::plan().campaign;
@@ -250,7 +252,7 @@ mod tests {
 
     #[test]
     fn how_long_and_under_which_name_one_asks_is_another_attempt() {
-        let attempts: [(&str, fn(&mut Campaign)); 18] = [
+        let attempts: [(&str, Change); 18] = [
             ("port", |campaign| campaign.topology.port += 10),
             ("name", |campaign| campaign.name = "other".into()),
             ("question", |campaign| campaign.question = "Or not?".into()),
@@ -300,7 +302,7 @@ mod tests {
 
     #[test]
     fn another_setting_or_load_or_metric_is_another_question() {
-        let questions: [(&str, fn(&mut Campaign)); 7] = [
+        let questions: [(&str, Change); 7] = [
             ("candidate", |campaign| {
                 samples::capture_mut(&mut campaign.cases[0], 1).immediate ^= true;
             }),
