@@ -39,12 +39,6 @@ pub fn cpu_ns_of(process: Pid) -> Option<u64> {
     Some(nanoseconds(time))
 }
 
-/// CPU time of the calling thread, user and system, in ns.
-#[must_use]
-pub fn thread_cpu_ns() -> u64 {
-    read(ClockId::CLOCK_THREAD_CPUTIME_ID)
-}
-
 /// Sleeps until `CLOCK_MONOTONIC` shows `deadline_ns`, or a signal comes; returns at once if that
 /// has passed.
 pub fn sleep_until(deadline_ns: u64) {

@@ -653,7 +653,8 @@ pub struct Floor {
     /// The primary metric, whose floor it is.
     pub metric: Metric,
     /// Half the width of the 95 % decision interval at the planned pairs, and what the interval lay off no
-    /// difference where it excluded that: as a ratio less 1, or in the unit of a difference.
+    /// difference where it excluded that: of a ratio as a ratio less 1 (0.03 for 3 %), of a difference in
+    /// its unit.
     pub half_width: f64,
     /// A/A campaigns it is made from: the middle one of them counts.
     pub occasions: u32,
@@ -672,18 +673,20 @@ pub struct PilotCase {
     /// Mean time from the end of one pair to the end of the next, ns, void ones included; unknown
     /// where none ran.
     pub pair_ns: Option<u64>,
-    /// Standard deviation of the logarithm of the pair ratios of the primary metric; unknown below 2
-    /// pairs.
+    /// Standard deviation of the pair effects of the primary metric: of the logarithms of pair ratios, or
+    /// of pair differences in the metric's unit; unknown below 2 pairs.
     pub sd: Option<f64>,
-    /// That raised to its upper 80 % limit, since few pairs may show little of the noise there is.
+    /// That raised to its upper 80 % limit, since few pairs may show little of the noise there is; the
+    /// same unit.
     pub sd_upper: Option<f64>,
-    /// The smallest true effect found with 80 % power at the planned pairs, as a ratio less 1.
+    /// The smallest true effect found with 80 % power at the planned pairs, as a ratio less 1,
+    /// or in the unit of a difference.
     pub detectable: Option<f64>,
     /// The smallest margin inside which equal arms are called equivalent with 80 % power, as a ratio
-    /// less 1.
+    /// less 1, or in the unit of a difference.
     pub equivalence_margin: Option<f64>,
-    /// The smallest true effect called worthwhile with 80 % power, as a ratio less 1; none without a
-    /// margin.
+    /// The smallest true effect called worthwhile with 80 % power, as a ratio less 1, or in the unit
+    /// of a difference; none without a margin.
     pub worthwhile: Option<f64>,
     /// Pairs at which equal arms are called equivalent with 80 % power; none without a margin, or
     /// where no number of pairs that a plan may have is enough.

@@ -451,11 +451,13 @@ pub enum Flag {
     ChangePoint,
     /// A pair lies far from the others; it is kept.
     Outlying,
+    /// More pairs than are resampled: the decision interval is Student's t alone.
+    StudentAlone,
 }
 
 impl Flag {
     /// All flags.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Coupled,
         Self::FewSlices,
         Self::PlacementFree,
@@ -471,6 +473,7 @@ impl Flag {
         Self::Drift,
         Self::ChangePoint,
         Self::Outlying,
+        Self::StudentAlone,
     ];
 
     /// Its name in evidence.
@@ -492,6 +495,7 @@ impl Flag {
             Self::Drift => "drift",
             Self::ChangePoint => "change_point",
             Self::Outlying => "outlying",
+            Self::StudentAlone => "student_alone",
         }
     }
 }

@@ -183,7 +183,7 @@ pub fn lag_one(values: &[f64]) -> Option<f64> {
             .zip(later)
             .map(|(x, y)| (x - early) * (y - late)),
     );
-    let spread = (squares(earlier) * squares(later)).sqrt();
+    let spread = squares(earlier).sqrt() * squares(later).sqrt();
     (spread > 0.0).then(|| cross / spread)
 }
 

@@ -32,8 +32,6 @@ use std::fmt;
 
 /// Fewest pairs for which an interval is given.
 pub const MIN_PAIRS: usize = 6;
-/// Below this many pairs a reader is warned.
-pub const FEW_PAIRS: usize = 10;
 /// Probability outside the 95 % interval.
 pub const ALPHA_95: f64 = 0.05;
 /// Probability outside the 90 % interval, which makes two one-sided 5 % tests.

@@ -1,7 +1,26 @@
-//! One-sided bounds of a mean: what a floor or a ceiling on one arm is held against.
+//! Mean and deviation of values, and one-sided bounds of the mean: what a floor or a ceiling on one arm
+//! is held against.
 
 use crate::distribution::t_quantile_two_sided;
-use crate::sum::{deviation, length, mean};
+use crate::sum::{self, length};
+
+/// The arithmetic mean, from a correctly rounded sum, in the unit of the values; `None` without a value,
+/// or where one is not finite.
+#[must_use]
+pub fn of(values: &[f64]) -> Option<f64> {
+    (!values.is_empty() && finite(values)).then(|| sum::mean(values))
+}
+
+/// The sample standard deviation, with divisor n - 1, in the unit of the values; `None` below two values,
+/// or where one is not finite.
+#[must_use]
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    (values.len() > 1 && finite(values)).then(|| sum::deviation(values))
+}
+
+fn finite(values: &[f64]) -> bool {
+    values.iter().all(|value| value.is_finite())
+}
 
 /// A mean with the bounds that a share `confidence` of campaigns keep, each by itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,14 +38,11 @@ pub struct Bounds {
 /// when one is not finite.
 #[must_use]
 pub fn bounds(values: &[f64], confidence: f64) -> Option<Bounds> {
-    if values.len() < 2 || !values.iter().all(|value| value.is_finite()) {
-        return None;
-    }
+    let (centre, spread) = of(values).zip(deviation(values))?;
     let n = length(values.len());
-    let centre = mean(values);
     // A tail on one side is half of what a two-sided interval leaves out.
     let t = t_quantile_two_sided(2.0 * (1.0 - confidence), n - 1.0);
-    let reach = t * deviation(values) / n.sqrt();
+    let reach = t * spread / n.sqrt();
     Some(Bounds {
         mean: centre,
         lower: centre - reach,
@@ -82,5 +98,12 @@ mod tests {
         assert_eq!(bounds(&[1.0], 0.95), None);
         assert_eq!(bounds(&[], 0.95), None);
         assert_eq!(bounds(&[1.0, f64::NAN], 0.95), None);
+        assert_eq!((of(&[]), of(&[f64::INFINITY])), (None, None));
+        assert_eq!((of(&[1.0, 4.0]), of(&[7.0])), (Some(2.5), Some(7.0)));
+        assert_eq!(
+            (deviation(&[7.0]), deviation(&[1.0, f64::NAN])),
+            (None, None)
+        );
+        close(deviation(&[1.0, 3.0]).unwrap(), 2.0_f64.sqrt());
     }
 }

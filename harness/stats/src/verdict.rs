@@ -334,6 +334,7 @@ mod tests {
         let question = Question::new(Scale::Ratio, Some(0.02));
         for cap in [
             Reason::LayoutSensitive,
+            Reason::LayoutUnknown,
             Reason::WorkUnproven,
             Reason::TailUnknown,
         ] {

@@ -362,7 +362,21 @@ fn r7_patches_below_zero_are_refused_as_a_ratio() {
 
 #[test]
 fn r8_no_variation_is_an_exact_comparison() {
-    let (compared, intervals) = ratio(&A8, &B8);
+    // Four pairs have no interval, whether or not they vary; the decision interval by itself takes them.
+    let four = compare(Scale::Ratio, &A8, &B8, SEED, Enumerate::Yes).unwrap();
+    assert!(four.deterministic);
+    within(four.estimate, 1.1, 1e-15);
+    assert_eq!(four.intervals, Err(Refusal::TooFewPairs { pairs: 4 }));
+    assert_eq!(
+        (others(&A8, &B8).fieller, others(&A8, &B8).bca),
+        (None, None)
+    );
+    let resamples = Resamples::new(SEED, 4).unwrap();
+    let point = decision(Scale::Ratio, &A8, &B8, &resamples).unwrap();
+    assert_eq!(point, Limits::point(1.1));
+    let twice = |four: &[f64]| four.repeat(2);
+    let (a, b) = (twice(&A8), twice(&B8));
+    let (compared, intervals) = ratio(&a, &b);
     assert!(compared.deterministic);
     assert_eq!(compared.p_delta, None);
     for limits in [
@@ -374,10 +388,10 @@ fn r8_no_variation_is_an_exact_comparison() {
     ] {
         assert_eq!(limits, Limits::point(1.1));
     }
-    let judged = judged(&A8, &B8, Some(0.03));
+    let judged = judged(&a, &b, Some(0.03));
     assert_eq!(judged.verdict, Verdict::RegressedWorthwhile);
     assert_eq!(judged.flags, [Flag::Deterministic]);
-    let others = others(&A8, &B8);
+    let others = others(&a, &b);
     for limits in [others.fieller, others.geometric, others.bca] {
         assert_eq!(limits, Some(Limits::point(1.1)));
     }

@@ -63,7 +63,8 @@ pub struct Comparison {
     /// Smallest and largest estimate when one pair is left out; `None` for 1 pair, and above
     /// [`MAX_PAIRS`](crate::bootstrap::MAX_PAIRS).
     pub leave_one_out: Option<Interval>,
-    /// No variation beyond rounding: intervals are points, and verdicts exact comparisons.
+    /// No variation beyond rounding: intervals, where there are any, are points, and verdicts exact
+    /// comparisons.
     pub deterministic: bool,
     /// The intervals, or why there are none.
     pub intervals: Result<Intervals, Refusal>,
@@ -119,7 +120,8 @@ pub fn compare(
         }
     };
     let estimate = estimate(scale, baseline, candidate);
-    let intervals = if count >= MIN_PAIRS || still {
+    // Pairs that do not vary are no more pairs for that: two that agree may do so by chance.
+    let intervals = if count >= MIN_PAIRS {
         Ok(intervals(scale, baseline, candidate, seed, enumerate))
     } else {
         Err(Refusal::TooFewPairs { pairs: count })

@@ -39,6 +39,9 @@ pub fn secondary(
         bca: None,
         correction: None,
     };
+    if baseline.len() < MIN_PAIRS {
+        return Ok(none);
+    }
     let ratio = scale == Scale::Ratio;
     if deterministic(scale, baseline, candidate) {
         let point = Limits::point(estimate(scale, baseline, candidate));
@@ -48,9 +51,6 @@ pub fn secondary(
             bca: Some(point),
             correction: None,
         });
-    }
-    if baseline.len() < MIN_PAIRS {
-        return Ok(none);
     }
     let draws = Resamples::new(seed, baseline.len())
         .map(|map| super::decision::resampled(scale, baseline, candidate, &map));

@@ -76,6 +76,27 @@ pub enum LoadReason {
 }
 
 impl LoadReason {
+    /// Every reason.
+    pub const ALL: [Self; 17] = [
+        Self::NoRepeats,
+        Self::CounterMismatch,
+        Self::InvalidTrial,
+        Self::MissingBlocks,
+        Self::OfferedOffTarget,
+        Self::BurstExceeded,
+        Self::StretchExceeded,
+        Self::SenderDrops,
+        Self::PathFailed,
+        Self::RepeatsDisagree,
+        Self::BacklogGrows,
+        Self::RepeatsFailed,
+        Self::BoundAboveLimit,
+        Self::NeedPackets,
+        Self::BelowMinimum,
+        Self::Marginal,
+        Self::TailUnknown,
+    ];
+
     /// The word used in evidence and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {

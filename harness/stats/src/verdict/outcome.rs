@@ -81,6 +81,8 @@ pub enum Reason {
     ChangePoint,
     /// Rebuilding the same source in another layout moves the result by more than the margin.
     LayoutSensitive,
+    /// What rebuilding in another layout does is not known, though the plan asked.
+    LayoutUnknown,
     /// An arm does not say how much work it did.
     WorkUnproven,
     /// How many packets an arm lost is a range around the limit.
@@ -97,6 +99,32 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 22] = [
+        Self::BudgetExhausted,
+        Self::Interrupted,
+        Self::OtherCaseEnded,
+        Self::ReplacementsExhausted,
+        Self::WrongResult,
+        Self::CounterMismatch,
+        Self::NotPositive,
+        Self::UnknownValue,
+        Self::VoidsOnOneArm,
+        Self::UnequalWork,
+        Self::CoupledLimit,
+        Self::PositionEffect,
+        Self::OrderAdjustment,
+        Self::ChangePoint,
+        Self::LayoutSensitive,
+        Self::LayoutUnknown,
+        Self::WorkUnproven,
+        Self::TailUnknown,
+        Self::TooFewPairs,
+        Self::NoMargin,
+        Self::BelowFloor,
+        Self::SpansNoDifference,
+    ];
+
     /// The word used in evidence and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -116,6 +144,7 @@ impl Reason {
             Self::OrderAdjustment => "order_adjustment",
             Self::ChangePoint => "change_point",
             Self::LayoutSensitive => "layout_sensitive",
+            Self::LayoutUnknown => "layout_unknown",
             Self::WorkUnproven => "work_unproven",
             Self::TailUnknown => "tail_unknown",
             Self::TooFewPairs => "too_few_pairs",
