@@ -3,13 +3,14 @@
 use wiretrial_contract::analysis::{Comparison, Diagnostics, Fraction, LevelShift, round12};
 use wiretrial_contract::record::Flag;
 use wiretrial_stats::drift::{self, ChangePoint, FLAG_P, PositionEffect};
-use wiretrial_stats::interval::{Limits, Scale, pair_effects};
+use wiretrial_stats::interval::{Limits, MIN_PAIRS, Scale, pair_effects};
 use wiretrial_stats::order::First;
 use wiretrial_stats::rank;
 
 use super::estimate::{Values, count, flagged, limits, variant};
 
-/// Most pairs whose order and time are looked at; campaigns have no more.
+/// Most pairs whose order is permuted: 20,000 permutations of so many more would take minutes, while the
+/// other numbers take as long as the pairs are many. Campaigns have no more.
 const MOST: usize = wiretrial_stats::bootstrap::MAX_PAIRS;
 /// Fewest pairs of which one can be called far from the others.
 const FEWEST: usize = 6;
@@ -32,10 +33,6 @@ pub(super) struct Course {
 /// Looks at the costs of both arms in the order in which the pairs ran. All permutation tests of a case
 /// take the same permutations, those of `seed`.
 pub(super) fn of(scale: Scale, arms: [&[f64]; 2], orders: &[First], seed: u64) -> Course {
-    // Permutations of so many more would take minutes.
-    if arms[0].len() > MOST {
-        return Course::default();
-    }
     let Ok(effects) = pair_effects(scale, arms[0], arms[1]) else {
         return Course::default();
     };
@@ -48,8 +45,12 @@ pub(super) fn of(scale: Scale, arms: [&[f64]; 2], orders: &[First], seed: u64) -
         })
         .collect();
     let position = PositionEffect::of(&effects, orders);
-    let shift = drift::change_point(&effects, seed);
-    let adjusted = position.map(|position| {
+    let few = effects.len() <= MOST;
+    let trend = |values: &[f64]| few.then(|| drift::trend_p(values, seed)).flatten();
+    let shift = few.then(|| drift::change_point(&effects, seed)).flatten();
+    // Below that there is no interval by any method.
+    let enough = position.filter(|_| effects.len() >= MIN_PAIRS);
+    let adjusted = enough.map(|position| {
         let estimate = match scale {
             Scale::Ratio => position.adjusted.exp(),
             Scale::Difference => position.adjusted,
@@ -61,9 +62,9 @@ pub(super) fn of(scale: Scale, arms: [&[f64]; 2], orders: &[First], seed: u64) -
         se: position.map(|position| round12(position.se)),
         p: position.and_then(|position| position.p).map(round12),
         spearman: drift::spearman(&effects).map(round12),
-        spearman_p: drift::trend_p(&effects, seed).map(round12),
+        spearman_p: trend(&effects).map(round12),
         level_spearman: drift::spearman(&levels).map(round12),
-        level_spearman_p: drift::trend_p(&levels, seed).map(round12),
+        level_spearman_p: trend(&levels).map(round12),
         lag1: drift::lag_one(&effects).map(round12),
         von_neumann: drift::von_neumann(&effects).map(round12),
         cusum: shift.map(|shift| LevelShift {
@@ -154,5 +155,33 @@ mod tests {
         let found = course.diagnostics.unwrap();
         assert!(found.spearman.is_some() && found.cusum.is_some());
         assert_eq!(found.position_effect, None);
+    }
+
+    #[test]
+    fn of_more_pairs_than_are_permuted_the_rest_is_known() {
+        let many = |pairs: u32| -> (Vec<f64>, Vec<f64>) {
+            let cost = |at: u32| 100.0 + f64::from(at * 37 % 11);
+            (0..pairs).map(|at| (cost(at), cost(at + 5) * 1.01)).unzip()
+        };
+        let orders = [First::Baseline, First::Candidate].repeat(129);
+        let (a, b) = many(258);
+        let above = of(Scale::Ratio, [&a, &b], &orders, 7);
+        let found = above.diagnostics.unwrap();
+        assert!(found.lag1.is_some() && found.von_neumann.is_some());
+        assert!(found.position_effect.is_some() && found.p.is_some());
+        assert!(found.spearman.is_some() && found.level_spearman.is_some());
+        assert_eq!((found.spearman_p, found.level_spearman_p), (None, None));
+        assert!(found.cusum.is_none() && above.shift.is_none());
+        let (a, b) = many(256);
+        let within = of(Scale::Ratio, [&a, &b], &orders[..256], 7);
+        assert!(within.diagnostics.unwrap().spearman_p.is_some() && within.shift.is_some());
+    }
+
+    #[test]
+    fn below_six_pairs_nothing_has_an_interval() {
+        let (a, b) = ([1.0, 1.1, 1.2, 1.0, 1.1], [1.1; 5]);
+        let orders = [First::Baseline, First::Candidate].repeat(3);
+        let course = of(Scale::Ratio, [&a, &b], &orders[..5], 7);
+        assert!(course.position.is_some() && course.adjusted.is_none());
     }
 }

@@ -7,6 +7,7 @@ use wiretrial_contract::record::Flag;
 use wiretrial_stats::bootstrap::MAX_PAIRS;
 use wiretrial_stats::drift;
 use wiretrial_stats::interval::{self, Enumerate, Limits};
+use wiretrial_stats::mean;
 use wiretrial_stats::order::First;
 use wiretrial_stats::power;
 use wiretrial_stats::proportion::sign_test;
@@ -73,6 +74,9 @@ pub fn primary(values: &Values, bootstrap: u64, asked: &Asked, guards: &Guards) 
         estimate.beside(&mut out, compared, asked);
         course.fill(&mut out, values);
     }
+    if values.pairs.len() > MAX_PAIRS {
+        flagged(&mut out, Flag::StudentAlone);
+    }
     out.secondary = estimate.secondary(bootstrap);
     out.with_voided = estimate.with_voided(bootstrap);
     rate::shown(&mut out);
@@ -87,6 +91,20 @@ pub(super) fn costs(scale: Scale, direction: Direction, pairs: &[[f64; 2]]) -> [
         (Direction::HigherIsBetter, Scale::Difference) => -value,
     };
     [0, 1].map(|arm| pairs.iter().map(|pair| cost(pair[arm])).collect())
+}
+
+/// How far the arms lie apart by their means: the log of their ratio, or their difference. `None` without a
+/// value, or with one that cannot be compared.
+pub(super) fn effect(values: &Values) -> Option<f64> {
+    let [baseline, candidate] = costs(values.scale, values.direction, &values.pairs);
+    let (one, other) = mean::of(&baseline).zip(mean::of(&candidate))?;
+    match values.scale {
+        Scale::Ratio => {
+            let mut costs = baseline.iter().chain(&candidate);
+            costs.all(|cost| *cost > 0.0).then(|| (other / one).ln())
+        }
+        Scale::Difference => Some(other - one),
+    }
 }
 
 /// The scale as the statistics name it.
@@ -135,8 +153,8 @@ impl<'a> Estimate<'a> {
             scale: values.scale,
             pairs: count(values.pairs.len()),
             values: values.pairs.iter().map(|pair| pair.map(round12)).collect(),
-            mean_baseline: mean(&self.baseline),
-            mean_candidate: mean(&self.candidate),
+            mean_baseline: mean::of(&self.baseline).map(round12),
+            mean_candidate: mean::of(&self.candidate).map(round12),
             ..Comparison::empty(&values.case, values.metric)
         };
         let Some(compared) = &self.compared else {
@@ -157,7 +175,7 @@ impl<'a> Estimate<'a> {
             out.expanded = all.expanded.as_ref().map(limits).unwrap_or_default();
             out.delta_t = limits(&all.delta_t);
             out.decision = limits(&all.decision);
-            out.exact = all.exact.as_ref().map(limits);
+            out.exact = all.exact.as_ref().and_then(known);
             out.index_sha256 = all.index_sha256.clone();
         }
         out
@@ -165,7 +183,8 @@ impl<'a> Estimate<'a> {
 
     fn decision(&self) -> Option<&Limits> {
         let intervals = self.compared.as_ref()?.intervals.as_ref();
-        intervals.ok().map(|all| &all.decision)
+        let decision = intervals.ok().map(|all| &all.decision);
+        decision.filter(|decision| known(decision).is_some())
     }
 
     /// What order and time did; nothing without variation, since rounding has an order too.
@@ -247,9 +266,9 @@ impl<'a> Estimate<'a> {
         let others =
             interval::secondary(self.scale, &self.baseline, &self.candidate, bootstrap).ok()?;
         let secondary = Secondary {
-            fieller: others.fieller.as_ref().map(limits),
-            geometric: others.geometric.as_ref().map(limits),
-            bca: others.bca.as_ref().map(limits),
+            fieller: others.fieller.as_ref().and_then(known),
+            geometric: others.geometric.as_ref().and_then(known),
+            bca: others.bca.as_ref().and_then(known),
         };
         (secondary != Secondary::default()).then_some(secondary)
     }
@@ -292,14 +311,21 @@ pub(super) fn variant(pairs: usize, scale: Scale, estimate: f64, interval: Inter
     }
 }
 
-/// Limits as evidence holds them.
+/// Limits as evidence holds them; no interval where one of them is not finite.
 pub(super) fn limits(limits: &Limits) -> Interval {
-    Interval {
-        lo95: Some(round12(limits.lo95)),
-        hi95: Some(round12(limits.hi95)),
-        lo90: Some(round12(limits.lo90)),
-        hi90: Some(round12(limits.hi90)),
-    }
+    known(limits).unwrap_or_default()
+}
+
+/// The same limits where all of them are finite.
+fn known(limits: &Limits) -> Option<Interval> {
+    let ends = [limits.lo95, limits.hi95, limits.lo90, limits.hi90];
+    let [lo95, hi95, lo90, hi90] = ends.map(|end| end.is_finite().then(|| round12(end)));
+    Some(Interval {
+        lo95: Some(lo95?),
+        hi95: Some(hi95?),
+        lo90: Some(lo90?),
+        hi90: Some(hi90?),
+    })
 }
 
 /// A flag is there once.
@@ -311,11 +337,6 @@ pub(super) fn flagged(out: &mut Comparison, flag: Flag) {
 
 pub(super) fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a few dozen pairs")]
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| round12(values.iter().sum::<f64>() / values.len() as f64))
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ use wiretrial_contract::record::{Flag, Ledger, LedgerState, Share, Stage, TrialR
 use wiretrial_contract::units::loss_ratio;
 use wiretrial_stats::loss::{self, Lost, Repeat, Sender, Setting};
 use wiretrial_stats::proportion;
+use wiretrial_stats::rank::median;
 
 use self::totals::Totals;
-use super::CaseRows;
+use super::{CaseRows, float};
 use crate::trial::guards::relative_difference;
 
 /// Lost or delivered counts that differ by more than this are another amount of work.
@@ -69,13 +70,13 @@ pub(super) fn coupled_limit(plan: &Plan, case: &CaseRows<'_>) -> bool {
     if !live || !plan.campaign.topology.coupled() || case.pairs.is_empty() {
         return false;
     }
-    let Some(apart) = median(members_apart(case)) else {
+    let Some(apart) = median(&members_apart(case)) else {
         return true;
     };
     let [low, high] = plan.rule.offered;
     let off = (0..case.arms.len()).any(|arm| {
-        let ratios = case.of_arm(arm).filter_map(offered_ratio).collect();
-        median(ratios).is_none_or(|ratio| !(low..=high).contains(&ratio))
+        let ratios: Vec<f64> = case.of_arm(arm).filter_map(offered_ratio).collect();
+        median(&ratios).is_none_or(|ratio| !(low..=high).contains(&ratio))
     });
     off || apart > plan.rule.pair_offered
 }
@@ -98,13 +99,6 @@ pub(super) fn members_apart(case: &CaseRows<'_>) -> Vec<f64> {
             Some(relative_difference(least, most))
         })
         .collect()
-}
-
-/// The middle value, or the mean of the two middle ones.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
-    Some(f64::midpoint(values[low], values[high]))
 }
 
 fn offered_pps(row: &TrialRecord) -> Option<f64> {
@@ -348,27 +342,12 @@ fn verdict(verdict: loss::LoadVerdict) -> LoadVerdict {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of a campaign are below 2^53"
-)]
-fn float(value: u64) -> f64 {
-    value as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trial::samples;
     use wiretrial_contract::plan::Measured;
     use wiretrial_contract::program::ProgramSpec;
-
-    #[test]
-    fn the_middle_of_even_and_odd() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
-    }
 
     fn judged(processed: Option<u64>, lost: Option<(u64, u64)>) -> (Load, bool, bool) {
         let mut plan = samples::plan();

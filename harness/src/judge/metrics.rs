@@ -5,7 +5,7 @@ use wiretrial_contract::plan::Case;
 use wiretrial_contract::record::{Flag, LedgerState, TrialRecord};
 use wiretrial_contract::report::{CountReport, GroupTally};
 
-use super::passes;
+use super::{float, passes};
 
 /// The value of `metric` in the trial of `row`, a trial of `case`, in the metric's unit.
 #[must_use]
@@ -109,14 +109,6 @@ fn send_call(tally: &GroupTally) -> Option<f64> {
 
 fn per(value: f64, count: u64) -> Option<f64> {
     (count > 0).then(|| value / float(count))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts and times of one trial are below 2^53"
-)]
-fn float(value: u64) -> f64 {
-    value as f64
 }
 
 #[cfg(test)]

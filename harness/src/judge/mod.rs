@@ -159,6 +159,15 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
     analysis
 }
 
+/// A count or a time as a real number.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts and times of a campaign are below 2^53"
+)]
+pub(crate) fn float(value: u64) -> f64 {
+    value as f64
+}
+
 fn conditions(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Conditions {
     let pairs = by_pair(rows);
     let done = pairs.values().filter(|rows| counts(rows)).count() as u64;

@@ -86,22 +86,38 @@ fn deciding(
     if work::silent(case) {
         out.flags.push(Flag::WorkUnproven);
     }
+    if plan.campaign.kind == Kind::Table {
+        // Orders are drawn for all arms at once: of two of them the balanced ones are neither all there
+        // nor equally likely, so there is nothing that this one could be held against.
+        out.randomization_p = None;
+    }
     out
 }
 
 /// Why no arm of a case is called worthwhile: its reference, built anew in another layout, differs from
-/// itself by more than the margin. `None` without such a control arm.
+/// itself by more than the margin, or how much it does is not known. `None` without such a control arm,
+/// and without a margin, where nothing is called so.
+///
+/// The point decides and not its interval: what a layout is likeliest to do is enough against a claim,
+/// and an interval that is wide enough to hold anything must not be what lets the claim through.
 pub(super) fn layout_sensitive(plan: &Plan, case: &CaseRows<'_>) -> Option<Reason> {
     let design = &plan.campaign.design;
-    let control = design.layout_control.as_ref()?;
+    let (control, margin) = design.layout_control.as_ref().zip(design.margin)?;
     let two = case.compared().into_iter().find(|two| {
         let arm = &plan.campaign.arms[two.arms[1]].name;
         arm == control
-    })?;
-    let (values, _) = values(plan, &two, design.primary);
-    let comparison = estimate::information(&values, 0);
-    let away = (comparison.estimate()? - comparison.scale.null()).abs();
-    (away > design.margin?).then_some(Reason::LayoutSensitive)
+    });
+    let moved = two.and_then(|two| {
+        let (values, _) = values(plan, &two, design.primary);
+        estimate::effect(&values)
+    });
+    match moved {
+        None => Some(Reason::LayoutUnknown),
+        // As a margin is: 1/(1 + m) to 1 + m, or m on both sides of no difference.
+        Some(moved) => {
+            (moved.abs() > design.primary.scale().effect(margin)).then_some(Reason::LayoutSensitive)
+        }
+    }
 }
 
 /// The values of a metric in the pairs that count, and whether all of them are known; none where one is

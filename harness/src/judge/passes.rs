@@ -5,9 +5,10 @@ use wiretrial_contract::control::PassInput;
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{Passes, Plan};
 use wiretrial_contract::report::PassReport;
+use wiretrial_stats::mean;
 
-use super::CaseRows;
 use super::work::{self, ArmWork};
+use super::{CaseRows, float};
 
 /// The value of `metric` over one trial's passes, in the metric's unit. Times a unit hold the
 /// start-up; CPU time and instructions a packet of a file do not, since what the short input takes is taken out.
@@ -57,15 +58,15 @@ pub(super) fn of(input: PassInput, reports: &[PassReport]) -> impl Iterator<Item
 }
 
 fn summary(case: &str, arm: &str, reports: &[PassReport], work: ArmWork) -> PassSummary {
-    let cpu = mean(PassInput::Whole, reports, |pass| pass.cpu_ns);
-    let start_up = mean(PassInput::Short, reports, |pass| pass.cpu_ns);
+    let cpu = mean_of(PassInput::Whole, reports, |pass| pass.cpu_ns);
+    let start_up = mean_of(PassInput::Short, reports, |pass| pass.cpu_ns);
     PassSummary {
         case: case.into(),
         arm: arm.into(),
         passes: of(PassInput::Whole, reports).count() as u64,
         units: work.units,
         checksum: work.checksum,
-        elapsed_ns: mean(PassInput::Whole, reports, |pass| pass.elapsed_ns).map(round12),
+        elapsed_ns: mean_of(PassInput::Whole, reports, |pass| pass.elapsed_ns).map(round12),
         cpu_ns: cpu.map(round12),
         start_up_cpu_ns: start_up.map(round12),
         start_up_share: start_up
@@ -77,7 +78,7 @@ fn summary(case: &str, arm: &str, reports: &[PassReport], work: ArmWork) -> Pass
 }
 
 fn elapsed_a_unit(work: &Passes, reports: &[PassReport]) -> Option<f64> {
-    let elapsed = mean(PassInput::Whole, reports, |pass| pass.elapsed_ns)?;
+    let elapsed = mean_of(PassInput::Whole, reports, |pass| pass.elapsed_ns)?;
     Some(elapsed / units(work, reports)?)
 }
 
@@ -108,12 +109,11 @@ fn units(work: &Passes, reports: &[PassReport]) -> Option<f64> {
     if said.iter().all(Option::is_none) {
         return (!said.is_empty()).then_some(1.0);
     }
-    let passes = said.len();
-    let units = said.into_iter().sum::<Option<u64>>()?;
-    (units > 0).then(|| float(units) / float(passes as u64))
+    let said = said.into_iter().map(|units| units.map(float));
+    mean::of(&said.collect::<Option<Vec<f64>>>()?).filter(|units| *units > 0.0)
 }
 
-fn mean(
+fn mean_of(
     input: PassInput,
     reports: &[PassReport],
     time: impl Fn(&PassReport) -> u64,
@@ -127,16 +127,8 @@ fn known_mean(
     reports: &[PassReport],
     cost: &impl Fn(&PassReport) -> Option<u64>,
 ) -> Option<f64> {
-    let costs = of(input, reports).map(cost).collect::<Option<Vec<u64>>>()?;
-    (!costs.is_empty()).then(|| float(costs.iter().sum()) / float(costs.len() as u64))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts and times of a campaign are below 2^53"
-)]
-fn float(value: u64) -> f64 {
-    value as f64
+    let costs = of(input, reports).map(|pass| cost(pass).map(float));
+    mean::of(&costs.collect::<Option<Vec<f64>>>()?)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use wiretrial_contract::analysis::Check;
 use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::{GuardName, Ledger, TrialRecord};
+use wiretrial_stats::rank::median;
 
 use super::{CaseRows, loads, work};
 
@@ -114,7 +115,7 @@ fn members(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<Check> {
     }
     let apart: Vec<f64> = cases.iter().flat_map(loads::members_apart).collect();
     let largest = apart.iter().copied().max_by(f64::total_cmp)?;
-    let middle = loads::median(apart.clone())?;
+    let middle = median(&apart)?;
     Some(Check {
         name: "members' offered loads apart, middle pair".into(),
         left: format!("{:.3} % (largest {:.3} %)", middle * 100.0, largest * 100.0),

@@ -7,10 +7,11 @@ use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{Case, Design, PilotCase, PilotPasses, Plan};
 use wiretrial_contract::record::TrialRecord;
 use wiretrial_contract::report::PassReport;
+use wiretrial_stats::mean::{self, deviation};
 use wiretrial_stats::{interval, power};
 
 use super::fit;
-use crate::judge::metrics;
+use crate::judge::{float, metrics};
 use crate::trial::pairs::{by_pair, counts};
 
 /// What the rows of the pilot with the plan `pilot` showed of every case, for a campaign of `design`.
@@ -91,11 +92,11 @@ fn of_passes(metric: Metric, pairs: &[[&TrialRecord; 2]], pair_ns: Option<u64>) 
         .flatten()
         .filter_map(|passes| Some(deviation(passes)?.powi(2)))
         .collect();
-    let iteration = mean(&within);
+    let iteration = mean::of(&within);
     let passes = members.iter().flatten().map(Vec::len).min().unwrap_or(0);
     let effects: Vec<f64> = members
         .iter()
-        .filter_map(|[one, other]| Some(mean(other)? - mean(one)?))
+        .filter_map(|[one, other]| Some(mean::of(other)? - mean::of(one)?))
         .collect();
     let launch = iteration
         .zip(deviation(&effects))
@@ -117,12 +118,26 @@ fn of_passes(metric: Metric, pairs: &[[&TrialRecord; 2]], pair_ns: Option<u64>) 
     }
 }
 
-/// Logs of what each pass over the whole input cost; none where one cost nothing that was seen.
+/// Logs of what each pass over the whole input cost; none where one cost nothing that was seen, or is not
+/// known.
 fn logs(metric: Metric, row: &TrialRecord) -> Option<Vec<f64>> {
     let cost = |pass: &PassReport| match metric {
-        Metric::ElapsedNsPerUnit | Metric::UnitsPerSecond => pass.elapsed_ns,
-        Metric::PeakRssBytes => pass.peak_rss_bytes.unwrap_or(0),
-        _ => pass.cpu_ns,
+        Metric::ElapsedNsPerUnit | Metric::UnitsPerSecond => Some(pass.elapsed_ns),
+        Metric::ProcessCpuNsPerPacket => Some(pass.cpu_ns),
+        Metric::InstructionsPerPacket => pass.instructions,
+        Metric::PeakRssBytes => pass.peak_rss_bytes,
+        // Passes have none of these.
+        Metric::CaptureCostNsPerPacket
+        | Metric::ReceiveCpuNsPerPacket
+        | Metric::CaptureKernelNsPerPacket
+        | Metric::SendCallNsPerPacket
+        | Metric::LatencyP50Ns
+        | Metric::LatencyP99Ns
+        | Metric::HeapBytesPerPacket
+        | Metric::LostPerMillion
+        | Metric::ContextSwitchesPerMillion
+        | Metric::PageFaultsPerMillion
+        | Metric::MaxSustainedPps => None,
     };
     let whole = row
         .passes()?
@@ -130,7 +145,7 @@ fn logs(metric: Metric, row: &TrialRecord) -> Option<Vec<f64>> {
         .filter(|pass| pass.input == PassInput::Whole);
     whole
         .map(|pass| {
-            Some(cost(pass))
+            cost(pass)
                 .filter(|cost| *cost > 0)
                 .map(|cost| float(cost).ln())
         })
@@ -142,28 +157,8 @@ fn elapsed_ns(row: &TrialRecord) -> u64 {
     passes.map(|pass| pass.elapsed_ns).sum()
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / count(values.len()))
-}
-
-/// Sample standard deviation; unknown below 2 values.
-fn deviation(values: &[f64]) -> Option<f64> {
-    let middle = mean(values).filter(|_| values.len() > 1)?;
-    let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
-    Some((squares / (count(values.len()) - 1.0)).sqrt())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a number of pairs or passes")]
 fn count(length: usize) -> f64 {
-    length as f64
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "times of a few trials are below 2^53"
-)]
-fn float(value: u64) -> f64 {
-    value as f64
+    float(length as u64)
 }
 
 #[expect(
@@ -281,5 +276,34 @@ mod tests {
         let none = of_members(&[[[1_000_000, 1_020_000], [1_000_000, 1_020_000]]; 3]);
         assert_eq!((none.launch_sd, none.advised), (None, None));
         assert_eq!(of_members(&[]).iteration_sd, None);
+    }
+
+    #[test]
+    fn what_one_pass_does_not_know_is_unknown_of_the_launch() {
+        let mut passes =
+            [1_u64 << 20, 2 << 20].map(|cpu_ns| samples::pass(PassInput::Whole, 1, cpu_ns));
+        let row = |passes: &[PassReport]| TrialRecord {
+            delivery: Some(Delivery::Passes(passes.to_vec())),
+            ..samples::row(0)
+        };
+        for pass in &mut passes {
+            (pass.peak_rss_bytes, pass.instructions) = (Some(4 << 20), Some(1_000));
+        }
+        for metric in [Metric::PeakRssBytes, Metric::InstructionsPerPacket] {
+            assert_eq!(logs(metric, &row(&passes)).map(|logs| logs.len()), Some(2));
+        }
+        let of = |passes: &[PassReport]| logs(Metric::InstructionsPerPacket, &row(passes)).unwrap();
+        assert!(
+            (of(&passes)[0] - 1_000_f64.ln()).abs() < 1e-12,
+            "instructions and not time"
+        );
+        (passes[1].peak_rss_bytes, passes[1].instructions) = (None, None);
+        for metric in [
+            Metric::PeakRssBytes,
+            Metric::InstructionsPerPacket,
+            Metric::LatencyP50Ns,
+        ] {
+            assert_eq!(logs(metric, &row(&passes)), None, "{metric:?}");
+        }
     }
 }
