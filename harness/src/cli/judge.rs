@@ -37,8 +37,9 @@ enum What {
 #[derive(Debug, Args)]
 #[command(
     after_help = "The first line is the header; # begins a comment. order says which of a pair was
-measured first: baseline or candidate. At least 6 pairs give an interval, 12 are usual, more than
-1,000,000 are refused.
+measured first: baseline or candidate; the randomization test takes that order as if it had been drawn
+among all that are balanced. At least 6 pairs give an interval, 12 are usual, above 256 the verdict rests
+on Student's t alone, more than 1,000,000 are refused. A pair is a launch of each arm, not a sample.
 
 Examples:
   wiretrial judge pairs times.csv --margin 3%
@@ -143,6 +144,8 @@ fn judge_pairs(arguments: &PairsArguments) -> Result<(), Failure> {
         Format::Json => format!("{:#}\n", values::document(&comparison, &asked)),
         Format::Screen => {
             let mut text = format!("{}\n", comparison.statement);
+            let notes = values::notes(&comparison).into_iter();
+            text.extend(notes.map(|note| format!("  {note}\n")));
             if comparison.decision.lo95.is_none() {
                 text.extend(few(&comparison.values));
             }

@@ -13,6 +13,8 @@ use wiretrial_stats::order::First;
 pub const MOST_ROWS: usize = 1_000_000;
 /// Bytes of a line at most.
 const LONGEST_LINE: u64 = 4_096;
+/// Sizes that a value may have: beyond, the squares of a million of them are no longer numbers.
+const SIZES: std::ops::RangeInclusive<f64> = 1e-150..=1e150;
 const HEADER: &str = "baseline,candidate or baseline,candidate,order";
 
 /// Pairs in the order of their rows.
@@ -138,6 +140,11 @@ fn number(column: &str, text: &str, domain: Domain) -> Result<f64, String> {
              in the unit of the values"
         ));
     }
+    if value != 0.0 && !SIZES.contains(&value.abs()) {
+        return Err(format!(
+            "{column} is {shown}, whose size is not within 1e-150 to 1e150; give the values in another unit"
+        ));
+    }
     Ok(value)
 }
 
@@ -254,6 +261,14 @@ mod tests {
                 "1,-2",
                 "x.csv:4: candidate is -2; a ratio needs values above 0. --difference",
             ),
+            (
+                "1e308,2",
+                "x.csv:4: baseline is 1e308, whose size is not within 1e-150 to 1e150",
+            ),
+            (
+                "1,9e-151",
+                "x.csv:4: candidate is 9e-151, whose size is not within 1e-150 to 1e150",
+            ),
             ("1,2,3", "x.csv:4: 3 columns, the header has 2"),
             ("1", "x.csv:4: 1 columns, the header has 2"),
             ("1;2", "x.csv:4: 1 columns, the header has 2"),
@@ -293,6 +308,12 @@ mod tests {
         let text = "baseline,candidate\n0,-2.5\n";
         let read = read("x.csv", text.as_bytes(), Domain::Any).unwrap();
         assert_eq!(read.values, [[0.0, -2.5]]);
+        for number in ["-1e151", "1e-151", "5e-324"] {
+            let text = format!("baseline,candidate\n0,{number}\n");
+            let failure = super::read("x.csv", text.as_bytes(), Domain::Any).unwrap_err();
+            let said = format!("x.csv:2: candidate is {number}, whose size");
+            assert!(failure.message.starts_with(&said), "{failure}");
+        }
     }
 
     #[test]

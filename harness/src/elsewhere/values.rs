@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use wiretrial_contract::analysis::{Comparison, Verdict};
 use wiretrial_contract::metric::{Direction, Metric, Scale};
 use wiretrial_contract::plan::Seed;
-use wiretrial_reports::number;
+use wiretrial_contract::record::Flag;
+use wiretrial_reports::{answer, number};
+use wiretrial_stats::bootstrap::MAX_PAIRS;
 use wiretrial_stats::interval::MIN_PAIRS;
 use wiretrial_stats::random::{Purpose, stream_seed};
 use wiretrial_stats::verdict::Guards;
@@ -101,8 +103,9 @@ fn statement(comparison: &Comparison, asked: &Asked) -> String {
         n => format!("{n} pairs"),
     };
     format!(
-        "{}: {means}, {effect}{interval} (95 %, {pairs}): {}",
+        "{}: {means}, {effect}{interval} ({}): {}",
         asked.metric,
+        answer::resting_on(comparison, &pairs),
         follows(comparison, asked)
     )
 }
@@ -136,7 +139,26 @@ fn follows(comparison: &Comparison, asked: &Asked) -> String {
     }
 }
 
-/// The document: the names of `comparisons[]` in analysis.json, and what the values are called.
+/// What a reader must know of these numbers beside the statement, a sentence each.
+#[must_use]
+pub fn notes(comparison: &Comparison) -> Vec<String> {
+    let many = comparison.flags.contains(&Flag::StudentAlone).then(|| {
+        format!(
+            "over {MAX_PAIRS} pairs are not resampled: the verdict rests on Student's t alone; are these \
+             launches, or samples of one launch, which vary less than launches do?"
+        )
+    });
+    let drawn = comparison.randomization_p.map(|p| {
+        format!(
+            "randomization p {}/{}, as if the given order had been drawn among all balanced ones",
+            p.num, p.den
+        )
+    });
+    many.into_iter().chain(drawn).collect()
+}
+
+/// The document: the names of `comparisons[]` in analysis.json, and what the values are called;
+/// `notes` where there are any.
 ///
 /// # Panics
 ///
@@ -145,12 +167,17 @@ fn follows(comparison: &Comparison, asked: &Asked) -> String {
 pub fn document(comparison: &Comparison, asked: &Asked) -> Value {
     let mut value = serde_json::to_value(comparison).expect("string keys and finite numbers");
     value["metric"] = asked.metric.clone().into();
+    let notes = notes(comparison);
+    if !notes.is_empty() {
+        value["notes"] = notes.into();
+    }
     json!({ "comparisons": [value] })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wiretrial_stats::order::First;
 
     /// R3 of the reference values: 12 pairs, a ratio of 0.979751.
     const BASELINE: [f64; 12] = [
@@ -236,6 +263,76 @@ mod tests {
             assert_eq!(judged.values.len(), take);
             assert_eq!(judged.decision.lo95, None);
             assert!(judged.statement.ends_with(&format!("not decided: {said}")));
+        }
+    }
+
+    #[test]
+    fn pairs_that_do_not_vary_are_no_more_pairs_for_that() {
+        let same = |count: usize| Pairs {
+            values: vec![[10.0, 11.0]; count],
+            orders: Vec::new(),
+        };
+        for count in 2..6 {
+            let judged = judge(&same(count), &asked(Some(0.02)));
+            assert_eq!(judged.verdict, Some(Verdict::Inconclusive));
+            assert_eq!(judged.reasons, ["too_few_pairs"]);
+            assert_eq!((judged.decision.lo95, judged.secondary), (None, None));
+            assert_eq!((judged.percentile.lo95, judged.exact), (None, None));
+        }
+        let judged = judge(&same(6), &asked(Some(0.02)));
+        assert_eq!(judged.verdict, Some(Verdict::RegressedWorthwhile));
+        assert!(
+            judged
+                .statement
+                .ends_with("(no variation in 6 pairs): worse by more than 2 %"),
+            "{}",
+            judged.statement
+        );
+    }
+
+    #[test]
+    fn above_256_pairs_what_the_verdict_rests_on_is_said() {
+        let many = |count: u32| Pairs {
+            values: (0..count)
+                .map(|at| [100.0 + f64::from(at % 7), 90.0 + f64::from(at % 5)])
+                .collect(),
+            orders: [First::Baseline, First::Candidate].repeat(200)[..count as usize].to_vec(),
+        };
+        let within = judge(&many(256), &asked(Some(0.03)));
+        assert!(!within.flags.contains(&Flag::StudentAlone));
+        assert_eq!(notes(&within), [""; 0]);
+        let above = judge(&many(257), &asked(Some(0.03)));
+        assert!(above.flags.contains(&Flag::StudentAlone));
+        assert!(notes(&above)[0].contains("Student's t alone; are these launches, or samples"));
+        let found = above.diagnostics.unwrap();
+        assert!(found.lag1.is_some() && found.position_effect.is_some());
+        let document = document(&above, &asked(None));
+        assert_eq!(document["comparisons"][0]["notes"][0], notes(&above)[0]);
+    }
+
+    #[test]
+    fn the_largest_and_smallest_values_have_finite_intervals() {
+        for size in [1e-150, 1e150] {
+            for scale in [Scale::Ratio, Scale::Difference] {
+                let pairs = pairs(12).values;
+                let pairs = Pairs {
+                    values: pairs
+                        .iter()
+                        .map(|pair| pair.map(|value| value / 102.2 * size))
+                        .collect(),
+                    orders: [First::Baseline, First::Candidate].repeat(6),
+                };
+                let judged = judge(
+                    &pairs,
+                    &Asked {
+                        scale,
+                        ..asked(None)
+                    },
+                );
+                assert_eq!(judged.verdict, Some(Verdict::Improved), "{size} {scale:?}");
+                let text = format!("{} {:?}", judged.statement, judged);
+                assert!(!text.contains("inf") && !text.contains("NaN"), "{text}");
+            }
         }
     }
 
