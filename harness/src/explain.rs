@@ -413,52 +413,16 @@ mod tests {
     fn reasons_of_the_statistics_are_explained() {
         use wiretrial_stats::loss::LoadReason;
         use wiretrial_stats::verdict::Reason;
+        let mut names: Vec<&str> = Reason::ALL.map(Reason::name).to_vec();
+        names.extend(LoadReason::ALL.map(LoadReason::name));
         let words = words();
-        for reason in [
-            Reason::BudgetExhausted,
-            Reason::Interrupted,
-            Reason::ReplacementsExhausted,
-            Reason::WrongResult,
-            Reason::NotPositive,
-            Reason::OtherCaseEnded,
-            Reason::UnknownValue,
-            Reason::CounterMismatch,
-            Reason::VoidsOnOneArm,
-            Reason::UnequalWork,
-            Reason::CoupledLimit,
-            Reason::PositionEffect,
-            Reason::OrderAdjustment,
-            Reason::ChangePoint,
-            Reason::LayoutSensitive,
-            Reason::WorkUnproven,
-            Reason::TailUnknown,
-            Reason::TooFewPairs,
-            Reason::NoMargin,
-            Reason::SpansNoDifference,
-            Reason::BelowFloor,
-        ] {
-            assert!(words.contains(&reason.name()), "{}", reason.name());
+        for name in &names {
+            assert!(words.contains(name), "{name}");
         }
-        for reason in [
-            LoadReason::NoRepeats,
-            LoadReason::CounterMismatch,
-            LoadReason::InvalidTrial,
-            LoadReason::MissingBlocks,
-            LoadReason::OfferedOffTarget,
-            LoadReason::BurstExceeded,
-            LoadReason::StretchExceeded,
-            LoadReason::SenderDrops,
-            LoadReason::PathFailed,
-            LoadReason::RepeatsDisagree,
-            LoadReason::BacklogGrows,
-            LoadReason::RepeatsFailed,
-            LoadReason::BoundAboveLimit,
-            LoadReason::NeedPackets,
-            LoadReason::BelowMinimum,
-            LoadReason::Marginal,
-            LoadReason::TailUnknown,
-        ] {
-            assert!(words.contains(&reason.name()), "{}", reason.name());
+        // A bound of a load stands among its reasons in reports.
+        names.push("at_least");
+        for entry in of_kind(Kind::Reason) {
+            assert!(names.contains(&entry.word), "nobody gives {}", entry.word);
         }
     }
 

@@ -20,6 +20,7 @@ mod work;
 
 use wiretrial_contract::analysis::{Analysis, Answer, Comparison, Load, PassSummary};
 use wiretrial_contract::metric::Scale;
+use wiretrial_contract::record::Flag;
 
 use crate::number;
 use crate::shorten::listed;
@@ -100,9 +101,21 @@ pub fn statement(comparison: &Comparison, margin: Option<f64>) -> String {
     };
     let pairs = number::count(comparison.pairs.into());
     format!(
-        "{}: {title} {means}, {effect} {interval} (95 %, {pairs} pairs): {follows}",
-        comparison.label()
+        "{}: {title} {means}, {effect} {interval} ({}): {follows}",
+        comparison.label(),
+        resting_on(comparison, &format!("{pairs} pairs"))
     )
+}
+
+/// What an interval rests on: a level and pairs, or that these do not vary, where no level has a meaning.
+#[must_use]
+pub fn resting_on(comparison: &Comparison, pairs: &str) -> String {
+    let point = comparison.decision.lo95.is_some();
+    if point && comparison.flags.contains(&Flag::Deterministic) {
+        format!("no variation in {pairs}")
+    } else {
+        format!("95 %, {pairs}")
+    }
 }
 
 /// That the margin is under the floor, and where: `cannot see 3 % (floor 4.1 %) in 20k`; `None` where it

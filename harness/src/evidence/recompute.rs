@@ -19,6 +19,7 @@ mod tests {
     use wiretrial_contract::plan::{Plan, Work};
     use wiretrial_contract::record::{Delivery, Outcome, TrialRecord};
     use wiretrial_contract::report::GroupTally;
+    use wiretrial_stats::verdict::Reason;
 
     use super::*;
     use crate::evidence::folder::{ANALYSIS, Folder, PLAN};
@@ -167,7 +168,7 @@ mod tests {
             let word = evidence.analysis()["comparisons"][0]["verdict"].to_string();
             assert_eq!(
                 evidence.equal(),
-                "12 rows, 1 intervals, 1 verdicts: equal; 0 decided by guards\n",
+                "12 rows, 1 intervals, 1 verdicts: equal; 0 verdicts NOT recomputed (guards)\n",
                 "{percent}: {word}"
             );
             words.insert(word);
@@ -212,7 +213,7 @@ mod tests {
             let evidence = Evidence::of(&plan, passes(&plan, 90, None));
             assert_eq!(
                 evidence.equal(),
-                "12 rows, 1 intervals, 1 verdicts: equal; 0 decided by guards\n"
+                "12 rows, 1 intervals, 1 verdicts: equal; 0 verdicts NOT recomputed (guards)\n"
             );
             for units in [None, Some(1_000)] {
                 let mut plan = plan.clone();
@@ -235,7 +236,7 @@ mod tests {
         let evidence = Evidence::of(&plan, records.clone());
         assert_eq!(
             evidence.equal(),
-            "12 rows, 0 intervals, 0 verdicts: equal; 1 decided by guards\n",
+            "12 rows, 0 intervals, 0 verdicts: equal; 1 verdicts NOT recomputed (guards)\n",
             "five pairs have no interval"
         );
         for row in &mut records {
@@ -247,7 +248,7 @@ mod tests {
         let evidence = Evidence::of(&plan, records);
         assert_eq!(
             evidence.equal(),
-            "12 rows, 0 intervals, 0 verdicts: equal; 1 decided by guards\n"
+            "12 rows, 0 intervals, 0 verdicts: equal; 1 verdicts NOT recomputed (guards)\n"
         );
     }
 
@@ -263,7 +264,7 @@ mod tests {
         );
         assert_eq!(
             evidence.equal(),
-            "12 rows, 1 intervals, 1 verdicts: equal; 0 decided by guards\n"
+            "12 rows, 1 intervals, 1 verdicts: equal; 0 verdicts NOT recomputed (guards)\n"
         );
     }
 
@@ -312,6 +313,89 @@ mod tests {
             .write(rows::FILE, longer.as_bytes())
             .unwrap();
         assert!(evidence.different().starts_with("chain: written"));
+    }
+
+    /// What the script says where reasons and verdict are these.
+    fn with_reasons(evidence: &Evidence, reasons: &[&str], verdict: &str) -> Output {
+        let mut after = evidence.analysis();
+        after["comparisons"][0]["reasons"] = reasons.into();
+        after["comparisons"][0]["verdict"] = verdict.into();
+        evidence.write_analysis(&after);
+        evidence.run()
+    }
+
+    #[test]
+    fn a_reason_allows_what_the_rule_makes_of_it_and_nothing_else() {
+        let plan = samples::passes_plan();
+        let evidence = Evidence::of(&plan, passes(&plan, 90, None));
+        assert_eq!(
+            evidence.analysis()["comparisons"][0]["verdict"],
+            "improved_worthwhile"
+        );
+        for reason in Reason::ALL.map(Reason::name) {
+            let ended = with_reasons(&evidence, &[reason], "regressed_worthwhile");
+            assert_eq!(ended.status.code(), Some(1), "{reason}");
+            let said = String::from_utf8(ended.stderr).unwrap();
+            assert!(
+                said.starts_with("verdict of mix: written regressed_worthwhile, "),
+                "{said}"
+            );
+        }
+        for (reasons, verdict) in [
+            (&["interrupted", "unequal_work"][..], "incomplete"),
+            (&["wrong_result"], "invalid"),
+            (&["voids_on_one_arm"], "asymmetric_failures"),
+            (&["coupled_limit"], "not_comparable"),
+            (&["change_point"], "unstable"),
+            (&["below_floor"], "inconclusive"),
+            (&["layout_sensitive"], "improved"),
+            (&["layout_unknown"], "improved"),
+            (&["work_unproven"], "improved"),
+            (&["tail_unknown"], "improved"),
+        ] {
+            let ended = with_reasons(&evidence, reasons, verdict);
+            let stderr = String::from_utf8_lossy(&ended.stderr);
+            assert_eq!(
+                String::from_utf8_lossy(&ended.stdout),
+                "12 rows, 1 intervals, 0 verdicts: equal; 1 verdicts NOT recomputed (guards)\n",
+                "{reasons:?} {stderr}"
+            );
+            let ended = with_reasons(&evidence, reasons, "equivalent");
+            assert_eq!(ended.status.code(), Some(1), "{reasons:?}");
+        }
+        let ended = with_reasons(&evidence, &["unequal_work", "solar_wind"], "not_comparable");
+        assert_eq!(ended.status.code(), Some(1));
+        assert_eq!(
+            String::from_utf8_lossy(&ended.stderr),
+            "mix: solar_wind is no known reason\n"
+        );
+    }
+
+    #[test]
+    fn a_field_that_is_missing_is_named_with_its_row() {
+        let plan = samples::passes_plan();
+        let evidence = Evidence::of(&plan, passes(&plan, 90, None));
+        let text = String::from_utf8(evidence.folder().read(rows::FILE).unwrap()).unwrap();
+        let mut lines: Vec<String> = text.lines().map(String::from).collect();
+        let last = lines.last_mut().unwrap();
+        *last = last.replace("\"cpu_ns\":", "\"cpu_nanoseconds\":");
+        let text = lines.join("\n") + "\n";
+        evidence
+            .folder()
+            .write(rows::FILE, text.as_bytes())
+            .unwrap();
+        let mut after = evidence.analysis();
+        after["rows_sha256"] = sha256(text.as_bytes()).into();
+        evidence.write_analysis(&after);
+        let row: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!(
+            evidence.different(),
+            format!(
+                "mix, row of {} in pair {}: no field 'cpu_ns'\n",
+                row["arm"].as_str().unwrap(),
+                row["pair"]
+            )
+        );
     }
 
     #[test]

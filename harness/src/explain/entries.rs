@@ -413,7 +413,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         Flag,
         "deterministic",
-        "the pairs do not vary at all; the verdict compares the ratio itself with the limits",
+        "the pairs do not vary at all; from 6 pairs on the verdict compares the effect itself with the limits",
         "the judge",
         "a metric that counts the same every time, such as a size",
         "none; expect it of counters, be surprised by it in times",
@@ -497,6 +497,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         "the judge: more than 3.5 deviations from the median, by the median distance",
         "a stall in one trial, or a mode of the program that is rare",
         "nothing is removed; read its rows, and the flag fragile for whether it decides",
+    ),
+    entry(
+        Flag,
+        "student_alone",
+        "over 256 pairs: none are resampled, and the decision interval is Student's t alone",
+        "the judge, by the number of pairs",
+        "more values than launches: samples of one launch, which vary less than launches do",
+        "one value a launch, such as its mean; a dozen launches an arm are usual",
     ),
     entry(
         Guard,
@@ -924,14 +932,6 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         Reason,
-        "spans_1",
-        "the 95 % decision interval holds 1, no change; this does not establish equivalence",
-        "the judge",
-        "no effect, or one smaller than the noise",
-        "for sameness declare a margin; for a difference plan more pairs",
-    ),
-    entry(
-        Reason,
         "below_floor",
         "equal arms come out further apart here than the margin: differences of its size cannot be seen",
         "the judge, from the floor sealed in the plan and the 95 % decision interval",
@@ -1044,6 +1044,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     entry(
         Reason,
+        "layout_unknown",
+        "the plan has an arm that shows what another layout does, and it has no value: nothing is called worthwhile",
+        "the judge, from a control build",
+        "no round in which it ran, or a trial of it without a value of the metric",
+        "look at the rows of that arm: what is null there was not known",
+    ),
+    entry(
+        Reason,
         "need_packets",
         "the rule holds, the bound does not: more packets are needed",
         "the loss classifier, by a Clopper-Pearson bound widened for bursts",
@@ -1121,14 +1129,6 @@ pub(super) const ENTRIES: &[Entry] = &[
         "the ledger of that trial",
         "a broken identity",
         "explain invalid",
-    ),
-    entry(
-        Reason,
-        "invalid_ledger",
-        "a trial's ledger breaks an identity",
-        "the ledger, with both numbers in the row",
-        "a counter that is shared or wrapped, or a bug",
-        "read the row's cause",
     ),
     entry(
         Reason,

@@ -279,6 +279,6 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     ),
     (
         "recompute.py",
-        "a script in every evidence folder that redoes chain, values, intervals and verdicts of the primary metric without wiretrial; what a guard decided it only names",
+        "a script in every evidence folder that redoes chain, values, intervals and verdicts of the primary metric without wiretrial, where that is process-cpu-ns-per-packet, receive-cpu-ns-per-packet, capture-cost-ns-per-packet, elapsed-ns-per-unit or units-per-second; of verdicts that a guard or a floor decided or lowered it says that they were not recomputed, and checks only that the reason can give the word",
     ),
 ];

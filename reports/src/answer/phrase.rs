@@ -267,13 +267,13 @@ fn reason(word: &str) -> Option<&'static str> {
         "work_unproven" => "an arm does not say how much it did",
         "tail_unknown" => "how much an arm lost is a range around the limit",
         "layout_sensitive" => "its layout alone moves the result",
+        "layout_unknown" => "what its layout does is not known",
         "voids_on_one_arm" => "the voids gather on one arm",
         "position_effect" => "the place in a pair moved the result",
         "order_adjustment" => "adjusting for order changes the verdict",
         "change_point" => "the level shifted during the campaign",
         "too_few_pairs" => "fewer pairs than an interval needs",
         "counter_mismatch" => "the packet counts contradict each other",
-        "invalid_ledger" => "the packet ledger does not balance",
         _ => return None,
     })
 }
@@ -315,7 +315,12 @@ fn size(members: &[&Comparison]) -> String {
 }
 
 /// Reasons for which the judge calls nothing worthwhile, whatever the interval says.
-const CAPS: [&str; 3] = ["work_unproven", "tail_unknown", "layout_sensitive"];
+const CAPS: [&str; 4] = [
+    "work_unproven",
+    "tail_unknown",
+    "layout_sensitive",
+    "layout_unknown",
+];
 
 fn is_capped(comparison: &Comparison) -> bool {
     let mut reasons = comparison.reasons.iter();

@@ -593,7 +593,7 @@ pub(crate) fn eight() -> Analysis {
 /// A ledger that does not balance in one arm.
 pub(crate) fn invalid() -> Analysis {
     let mut one = effect("20k", [610.0, 612.0], [-0.9, 1.6], Verdict::Invalid);
-    one.reasons = vec!["invalid_ledger".into()];
+    one.reasons = vec!["counter_mismatch".into()];
     let mut both = loads("20k", 20_000);
     both[1].verdict = LoadVerdict::Invalid;
     both[1].reasons = vec!["counter_mismatch".into()];
