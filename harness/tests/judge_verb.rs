@@ -66,7 +66,8 @@ fn twelve_pairs_of_a_file_or_of_standard_input() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(
         ended.stdout,
-        "time: 100.4 -> 98.4 ms, -2.0 % [-2.2 %, -1.9 %] (95 %, 12 pairs): better by more than 1 %\n"
+        "time: 100.4 -> 98.4 ms, -2.0 % [-2.2 %, -1.9 %] (95 %, 12 pairs): better by more than 1 %\n  \
+         randomization p 2/924, as if the given order had been drawn among all balanced ones\n"
     );
     arguments[1] = "-";
     let mut command = room.wiretrial(&arguments);
@@ -163,6 +164,49 @@ fn one_pair_is_shown_and_not_judged() {
 }
 
 #[test]
+fn two_pairs_that_agree_are_no_evidence() {
+    let room = Room::new().with("x.csv", "baseline,candidate\n10,11\n10,11\n");
+    let ended = room.judge(&["pairs", "x.csv", "--margin", "2%"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(
+        ended
+            .stdout
+            .contains("no interval (95 %, 2 pairs): not decided: 2 pairs, 6 needed"),
+        "{}",
+        ended.stdout
+    );
+    let document = room.json(&["pairs", "x.csv", "--margin", "2%"]);
+    assert_eq!(document["comparisons"][0]["verdict"], "inconclusive");
+    assert_eq!(document["comparisons"][0]["reasons"][0], "too_few_pairs");
+}
+
+#[test]
+fn more_pairs_than_are_resampled_are_asked_about() {
+    let mut text = String::from("baseline,candidate\n");
+    for pair in 0..257 {
+        text.push_str(&format!("{},{}\n", 100 + pair % 7, 90 + pair % 5));
+    }
+    let room = Room::new().with("x.csv", &text);
+    let ended = room.judge(&["pairs", "x.csv", "--margin", "3%"]);
+    assert!(
+        ended
+            .stdout
+            .contains("are these launches, or samples of one launch"),
+        "{}",
+        ended.stdout
+    );
+    let document = room.json(&["pairs", "x.csv", "--margin", "3%"]);
+    let one = &document["comparisons"][0];
+    assert!(
+        one["flags"]
+            .as_array()
+            .unwrap()
+            .contains(&"student_alone".into())
+    );
+    assert!(one["diagnostics"]["lag1"].is_number() && one["diagnostics"]["cusum"].is_null());
+}
+
+#[test]
 fn many_pairs_are_judged() {
     let mut text = String::from("baseline,candidate\n");
     for pair in 0..256 {
@@ -182,6 +226,7 @@ fn wrong_files_and_options_are_one_sentence() {
         .with("columns.csv", "baseline,candidate\n1,2,3\n")
         .with("header.csv", "1,2\n3,4\n")
         .with("empty.csv", "")
+        .with("huge.csv", "baseline,candidate\n1e308,1\n")
         .with("binary.csv", b"\x7fELF\x00\x01\xff\xfe")
         .with("line.csv", vec![b'9'; 100_000]);
     fs::create_dir(room.0.path().join("folder")).unwrap();
@@ -190,6 +235,11 @@ fn wrong_files_and_options_are_one_sentence() {
             "text.csv",
             "text.csv:3: candidate is \"slow\", which is no number such as 12.5; leave the pair \
                       out if it was not measured",
+        ),
+        (
+            "huge.csv",
+            "huge.csv:2: baseline is 1e308, whose size is not within 1e-150 to 1e150; give the values in \
+                      another unit",
         ),
         (
             "zero.csv",

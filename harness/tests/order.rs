@@ -23,7 +23,9 @@ use wiretrial_contract::analysis::{Analysis, LoadVerdict, Verdict};
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, LaunchOrder, Plan, Seed};
-use wiretrial_contract::record::{LedgerState, Outcome, Phase, Share, Stage, Step, TrialRecord};
+use wiretrial_contract::record::{
+    Delivery, LedgerState, Outcome, Phase, Share, Stage, Step, TrialRecord,
+};
 use wiretrial_reports::{csv, screen, table};
 
 const PLAN_SHA256: &str = "00";
@@ -632,4 +634,28 @@ fn an_arm_is_worthwhile_only_where_the_layout_is_not() {
         .unwrap();
     assert_eq!(capped.verdict, Some(Verdict::Improved));
     assert!(capped.reasons.contains(&"layout_sensitive".to_owned()));
+    assert_eq!(
+        capped.randomization_p, None,
+        "orders of a table are drawn for all its arms at once"
+    );
+    // What the control arm does is not known where one of its trials has no value.
+    let (_, mut rows, _) = campaign(&plan, &[Fault::Varies]);
+    let control = plan.campaign.design.layout_control.clone().unwrap();
+    let row = rows.iter_mut().find(|row| row.arm == control).unwrap();
+    let Some(Delivery::Sequences(report)) = &mut row.delivery else {
+        panic!("a receiver's report")
+    };
+    report.process_cpu_ns = None;
+    let identity = judge::Identity {
+        plan_sha256: "aa".into(),
+        rows_sha256: "bb".into(),
+        host_class: "cc".into(),
+        host: "a host".into(),
+    };
+    let analysis = judge::analyse(&plan, &rows, &identity);
+    let mut others = analysis
+        .comparisons
+        .iter()
+        .filter(|one| one.primary && one.arm.as_deref() != Some(&control));
+    assert!(others.any(|one| one.reasons.contains(&"layout_unknown".to_owned())));
 }
