@@ -120,8 +120,19 @@ fn a_pair_killed_in_its_second_member_is_completed() {
     let [first, second] = [&all[kept.len() - 1], &all[kept.len()]];
     assert_eq!(first["pair"], second["pair"]);
     assert_ne!(first["arm"], second["arm"]);
-    assert_eq!([&first["outcome"], &second["outcome"]], ["ok", "ok"]);
-    assert_eq!(all.len(), 12, "six pairs, none of them again");
+    // A busy host may void any pair, this one too, but not for having been cut.
+    for row in [first, second] {
+        let guards = row["guards"].as_array().unwrap();
+        assert!(
+            guards.iter().all(|guard| guard["name"] != "interrupted"),
+            "{row}"
+        );
+        assert!(!row["delivery"].is_null(), "it was measured: {row}");
+    }
+    let pairs = all.chunk_by(|one, other| one["pair"] == other["pair"]);
+    let counted =
+        pairs.filter(|rows| rows.len() == 2 && rows.iter().all(|row| row["outcome"] == "ok"));
+    assert_eq!(counted.count(), 6, "{}", say(&ended));
     let environment = json(&bench.path("out/environment.json"));
     assert_eq!(environment["sessions"].as_array().unwrap().len(), 2);
     verified(&bench);
