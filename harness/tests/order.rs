@@ -638,8 +638,24 @@ fn an_arm_is_worthwhile_only_where_the_layout_is_not() {
         capped.randomization_p, None,
         "orders of a table are drawn for all its arms at once"
     );
-    // What the control arm does is not known where one of its trials has no value.
-    let (_, mut rows, _) = campaign(&plan, &[Fault::Varies]);
+}
+
+/// One trial of the control arm has no value: what its layout does is then not known, and not nothing.
+#[test]
+fn a_layout_that_is_not_known_lets_no_arm_be_worthwhile() {
+    let table = file::parse("t.toml", TABLE, &Overrides::default()).unwrap();
+    let plan = fake::campaign::sealed(table);
+    let (_, mut rows, known) = campaign(&plan, &[Fault::Varies]);
+    let of_candidate = |analysis: &Analysis| {
+        let comparisons = analysis.comparisons.iter();
+        let mut own =
+            comparisons.filter(|one| one.primary && one.arm.as_deref() == Some("candidate"));
+        own.next().cloned().unwrap()
+    };
+    assert_eq!(
+        of_candidate(&known).verdict,
+        Some(Verdict::ImprovedWorthwhile)
+    );
     let control = plan.campaign.design.layout_control.clone().unwrap();
     let row = rows.iter_mut().find(|row| row.arm == control).unwrap();
     let Some(Delivery::Sequences(report)) = &mut row.delivery else {
@@ -653,9 +669,7 @@ fn an_arm_is_worthwhile_only_where_the_layout_is_not() {
         host: "a host".into(),
     };
     let analysis = judge::analyse(&plan, &rows, &identity);
-    let mut others = analysis
-        .comparisons
-        .iter()
-        .filter(|one| one.primary && one.arm.as_deref() != Some(&control));
-    assert!(others.any(|one| one.reasons.contains(&"layout_unknown".to_owned())));
+    let capped = of_candidate(&analysis);
+    assert_eq!(capped.verdict, Some(Verdict::Improved));
+    assert!(capped.reasons.contains(&"layout_unknown".to_owned()));
 }
