@@ -7,7 +7,7 @@
 //! was sealed of it stands in the plan.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -24,9 +24,12 @@ use wiretrial_stats::power;
 
 use super::folder::make_root;
 use super::json::pretty;
+use super::regular;
 
 /// Schema of a floor's file.
 pub const SCHEMA: &str = "wiretrial.floor/1";
+/// Bytes of a floor's file that are read; one has some kB.
+const LARGEST: u64 = 1 << 20;
 /// The folder in the evidence root.
 pub const FOLDER: &str = "floors";
 /// Days after which a floor is no longer taken over: hosts change.
@@ -296,7 +299,10 @@ pub fn read(root: &Path, host_class: Option<&str>, now_ns: u64) -> Read {
 
 /// A file that holds together.
 fn one(path: &Path) -> Option<Occasion> {
-    let occasion: Occasion = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let mut bytes = Vec::new();
+    let file = regular::open(path).ok()?;
+    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    let occasion: Occasion = serde_json::from_slice(&bytes).ok()?;
     occasion.holds().then_some(occasion)
 }
 

@@ -41,11 +41,12 @@ fn simultaneous(one: &Comparison, cases: f64) -> Option<Interval> {
     Some(rate::interval(one.direction, one.scale, interval))
 }
 
-/// The family, where there are at least two cases. `pairs` are planned in each.
+/// The family, where there are at least two cases. `orders` is how many pairs are planned in each, where
+/// their orders are tested.
 pub(super) fn family(
     comparisons: &[Comparison],
     margin: Option<f64>,
-    pairs: u32,
+    orders: Option<u32>,
 ) -> Option<Family> {
     let decide: Vec<&Comparison> = comparisons.iter().filter(|one| one.primary).collect();
     if decide.len() < 2 {
@@ -63,7 +64,8 @@ pub(super) fn family(
         regressed,
         sign_p: (split > 0).then(|| round12(sign_test(improved.into(), split))),
         none_worse_than_margin: margin.and_then(|margin| none_is_worse(&decide, margin)),
-        smallest_randomization_p: round12(smallest_randomization_p(pairs as usize)),
+        smallest_randomization_p: orders
+            .map(|pairs| round12(smallest_randomization_p(pairs as usize))),
     })
 }
 
@@ -208,13 +210,13 @@ mod tests {
         let near = case("b", 1.02, 0.01, None);
         let of = |cases: &[&Comparison]| {
             let cases: Vec<Comparison> = cases.iter().map(|one| (*one).clone()).collect();
-            family(&cases, Some(0.03), 12).unwrap()
+            family(&cases, Some(0.03), Some(12)).unwrap()
         };
         let both = of(&[&better, &near]);
         assert_eq!((both.improved, both.regressed), (1, 1));
         assert_eq!(both.sign_p, Some(1.0));
         assert_eq!(both.none_worse_than_margin, Some(true));
-        assert!((both.smallest_randomization_p - 2.0 / 924.0).abs() < 1e-12);
+        assert!((both.smallest_randomization_p.unwrap() - 2.0 / 924.0).abs() < 1e-12);
         let wide = case("c", 1.02, 0.02, None);
         assert_eq!(of(&[&better, &wide]).none_worse_than_margin, Some(false));
         let unseen = Comparison {
@@ -237,9 +239,9 @@ mod tests {
             (broken.improved, broken.none_worse_than_margin),
             (0, Some(false))
         );
-        assert_eq!(family(&[better], Some(0.03), 12), None);
+        assert_eq!(family(&[better], Some(0.03), Some(12)), None);
         assert_eq!(
-            family(&[near.clone(), near], None, 12)
+            family(&[near.clone(), near], None, Some(12))
                 .unwrap()
                 .none_worse_than_margin,
             None

@@ -119,7 +119,11 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
             // It has no candidate that could be worse.
             Kind::Table => Vec::new(),
         },
-        family: family::family(&comparisons, design.margin, design.pairs),
+        family: family::family(
+            &comparisons,
+            design.margin,
+            (plan.campaign.kind == Kind::Paired).then_some(design.pairs),
+        ),
         calibration: design.aa.then(|| family::calibration(&comparisons)),
         estimates: cases
             .iter()

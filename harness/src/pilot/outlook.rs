@@ -16,8 +16,8 @@ struct Noise<'a> {
     floor: Option<&'a Floor>,
 }
 
-/// The line before the first pair: what can be seen with the planned pairs, or how many are needed,
-/// or that nothing is known. The noisiest case decides.
+/// The line before the first pair: what can be seen with the planned pairs, and how many the margin
+/// needs where they are more, or that nothing is known. The noisiest case decides.
 #[must_use]
 pub fn line(plan: &Plan) -> String {
     let known = noise(&plan.campaign, &plan.pilot, &plan.floors);
@@ -54,25 +54,27 @@ pub fn line(plan: &Plan) -> String {
             power::pairs_needed(on(design.primary.scale()), margin, worst.sd),
         )
     });
-    match needed {
+    let more = match needed {
         Some((margin, None)) => format!(
-            "needs more than {MAX_PAIRS} pairs: {} is less than this host can see{beside}",
+            "; {} needs more than {MAX_PAIRS}",
             margin_of(&plan.campaign, margin)
         ),
-        Some((_, Some(pairs))) if pairs > design.pairs as usize => {
+        Some((margin, Some(pairs))) if pairs > design.pairs as usize => {
             let time = fit::round_ns(&plan.pilot)
                 .map(|ns| format!(", {}", number::duration(ns.saturating_mul(pairs as u64))));
             format!(
-                "needs {pairs} pairs{}: --pairs {pairs}{beside}",
+                "; {} needs {pairs} pairs{}: --pairs {pairs}",
+                margin_of(&plan.campaign, margin),
                 time.unwrap_or_default()
             )
         }
-        _ => format!(
-            "this host can see about {} with {} pairs{beside}",
-            size_of(&plan.campaign, detectable(&plan.campaign, worst.sd)),
-            design.pairs
-        ),
-    }
+        _ => String::new(),
+    };
+    format!(
+        "this host can see about {} with {} pairs{more}{beside}",
+        size_of(&plan.campaign, detectable(&plan.campaign, worst.sd)),
+        design.pairs
+    )
 }
 
 /// The warning that a margin is smaller than equal arms come out apart here.
@@ -361,11 +363,11 @@ mod tests {
         // ln 1.03 is 0.5376 deviations of 5.5 %; 30 pairs need 0.547, 32 0.529
         assert_eq!(
             line(&plan(&[seen("20k", Some(0.055))], &[])),
-            "needs 32 pairs, 4 min 32 s: --pairs 32"
+            "this host can see about 5.0 % with 12 pairs; 3 % needs 32 pairs, 4 min 32 s: --pairs 32"
         );
         assert_eq!(
             line(&plan(&[seen("20k", Some(0.4)), seen("50k", None)], &[])),
-            "needs more than 256 pairs: 3 % is less than this host can see (worst case 20k; not \
+            "this host can see about 43 % with 12 pairs; 3 % needs more than 256 (worst case 20k; not \
              known for 50k)"
         );
     }

@@ -34,7 +34,9 @@ pub fn family(analysis: &Analysis) -> Option<Table> {
                 }
                 None => Cell::Text("no margin declared".into()),
             },
-            Cell::P(family.smallest_randomization_p),
+            family
+                .smallest_randomization_p
+                .map_or(Cell::Absent, Cell::P),
         ]],
     })
 }

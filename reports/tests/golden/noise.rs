@@ -68,7 +68,7 @@ fn family(cases: u32) -> Family {
         regressed: 1,
         sign_p: Some(1.0),
         none_worse_than_margin: Some(true),
-        smallest_randomization_p: 2.0 / 924.0,
+        smallest_randomization_p: Some(2.0 / 924.0),
     }
 }
 

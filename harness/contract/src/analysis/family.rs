@@ -18,8 +18,9 @@ pub struct Family {
     /// the margin. All must hold, so nothing is adjusted. `None` without a margin, and
     /// not decided where only cases whose floor is above the margin stand in the way.
     pub none_worse_than_margin: Option<bool>,
-    /// The smallest p that the randomization test of a case can reach with the planned pairs.
-    pub smallest_randomization_p: f64,
+    /// The smallest p that the randomization test of a case can reach with the planned pairs. `None` in a
+    /// table, whose comparisons have no such test.
+    pub smallest_randomization_p: Option<f64>,
 }
 
 /// Equal arms that were called different, and what that says of the method.
