@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use wiretrial_contract::digest::sha256_file;
 use wiretrial_contract::failure::Failure;
 
-use crate::evidence::folder::make_root;
+use crate::root;
 
 /// What is kept: executables, and capture files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(crate) fn writable(evidence_root: &Path) -> Result<PathBuf, Failure> {
         return Ok(cache);
     }
     // In an ignored folder: else a repository that is measured would take the cache for its own.
-    let made = make_root(evidence_root);
+    let made = root::make(evidence_root);
     let beside = beside(evidence_root).filter(|cache| made.is_ok() && can(cache));
     beside.ok_or_else(|| {
         Failure::host(

@@ -16,9 +16,10 @@ use crate::cache;
 use crate::campaign::file::Resolved;
 use crate::campaign::overrides::Overrides;
 use crate::campaign::{file, keys, shipped};
-use crate::evidence::folder::{RAW, ROOT, discard_logs, make_root};
+use crate::evidence::folder::{RAW, discard_logs};
 use crate::host::Interrupt;
 use crate::revision::{self, Built, Ci, Pair, Recipe, Side};
+use crate::root::{self, ROOT};
 use crate::session::{Question, inputs};
 
 /// What a repository says of itself.
@@ -334,7 +335,7 @@ fn build(
 ) -> Result<[Built; 2], Failure> {
     let root = Path::new(ROOT);
     let cache = cache::writable(root)?;
-    make_root(root)
+    root::make(root)
         .and_then(|()| fs::create_dir_all(logs))
         .map_err(|error| Failure::host(format!("cannot make {}: {error}", logs.display())))?;
     let built = revision::build(pair, recipe, logs, &cache, interrupt);

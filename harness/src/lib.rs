@@ -16,6 +16,7 @@ pub mod host;
 pub mod judge;
 pub mod pilot;
 pub mod revision;
+pub mod root;
 pub mod run;
 pub mod session;
 pub mod trial;

@@ -1,24 +1,20 @@
-//! The loop: next pair, its trials, their rows on disk, until the plan is done.
+//! The loops: next pair, its trials, their rows on disk, until the plan is done; that of the campaign, and
+//! those of what comes before it.
 
 use wiretrial_contract::exit;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::plan::{Plan, PlannedPair, Work, Workload};
+use wiretrial_contract::plan::{Plan, Workload};
 use wiretrial_contract::program::CountName;
 use wiretrial_contract::record::{GuardName, HostWindow, Outcome, Phase, TrialRecord};
 
 use crate::evidence::rows::Rows;
 use crate::host::Host;
-use crate::pilot;
+use crate::pilot::{self, rehearsal};
 use crate::trial::next::Next;
 use crate::trial::pair;
 use crate::trial::setting::{Job, Setting};
 use crate::trial::standing::Standing;
 
-/// Times a case is rehearsed before its rate counts as out of reach: one stall of the host is not
-/// a limit.
-const REHEARSALS: u32 = 3;
-/// Sending time of a rehearsal per group, ns.
-const REHEARSAL_NS: u64 = 60_000_000;
 /// Offered load a rehearsal must reach, as a ratio of the intended.
 const REHEARSAL_OFFERED: f64 = 0.98;
 
@@ -106,8 +102,7 @@ pub fn rehearse(
 ) -> Result<(), Failure> {
     for case in 0..plan.campaign.cases.len() {
         let mut reached = Ok(());
-        for attempt in 0..REHEARSALS {
-            let planned = rehearsal(plan, case, attempt);
+        for planned in rehearsal::attempts(plan, case) {
             let mut pair = pair::whole(host, setting, &planned, Phase::Rehearsal, None);
             rows.append(&mut pair.rows)?;
             if let Some(signal) = pair.stopped {
@@ -127,40 +122,39 @@ pub fn rehearse(
     Ok(())
 }
 
-/// The plan of a rehearsal: the same campaign with short trials, and every attempt it may take.
-#[must_use]
-pub fn rehearsal_plan(plan: &Plan) -> Plan {
-    let mut plan = pilot::unsealed(plan);
-    for case in &mut plan.campaign.cases {
-        match &mut case.work {
-            Work::Live(live) => {
-                live.traffic.duration_ns = REHEARSAL_NS.min(live.traffic.duration_ns);
-                live.traffic.warm_up_ns = 0;
-            }
-            Work::Passes(passes) => passes.passes = 1,
+/// Runs a pilot, adding to `rows`. `progress` is told after each pair.
+///
+/// # Errors
+///
+/// A signal came, the host is gone (exit 3), or a row could not be written. A pair that failed
+/// otherwise is a row, and the pilot knows less.
+pub fn pilot(
+    host: &mut dyn Host,
+    setting: &Setting<'_>,
+    plan: &Plan,
+    rows: &mut Rows,
+    progress: &mut dyn FnMut(&[TrialRecord]),
+) -> Result<Vec<TrialRecord>, Failure> {
+    let mut records = Vec::new();
+    while let Some((planned, replaces)) = pilot::next(plan, &records) {
+        let mut pair = pair::whole(host, setting, &planned, Phase::Pilot, replaces);
+        let failed = |row: &TrialRecord| matches!(row.outcome, Outcome::Failed { .. });
+        if pair.rows.is_empty() || pair.rows.iter().any(failed) {
+            host.alive()?;
         }
+        rows.append(&mut pair.rows)?;
+        if let Some(signal) = pair.stopped {
+            return Err(signal);
+        }
+        if pair.rows.is_empty() {
+            return Err(Failure::host(
+                "a pilot pair could not be launched; see wiretrial doctor",
+            ));
+        }
+        records.append(&mut pair.rows);
+        progress(&records);
     }
-    plan.pairs = (0..plan.campaign.cases.len())
-        .flat_map(|case| (0..REHEARSALS).map(move |attempt| (case, attempt)))
-        .map(|(case, attempt)| rehearsal(&plan, case, attempt))
-        .collect();
-    plan
-}
-
-fn rehearsal(plan: &Plan, case: usize, attempt: u32) -> PlannedPair {
-    let pair = case as u64 * u64::from(REHEARSALS) + u64::from(attempt);
-    let case = u32::try_from(case).expect("fewer cases");
-    let like = plan
-        .pairs
-        .iter()
-        .find(|planned| planned.case == case)
-        .expect("every case has a pair");
-    PlannedPair {
-        pair,
-        gap_ns: 0,
-        round: attempt,
-        ..like.clone()
-    }
+    Ok(records)
 }
 
 fn ran(plan: &Plan, row: &TrialRecord) -> Result<(), Failure> {

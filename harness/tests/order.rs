@@ -347,7 +347,7 @@ fn piloted(plan: &Plan, faults: &[Fault]) -> (Plan, Vec<TrialRecord>, Vec<u8>) {
     let programs = programs();
     let mut host = FakeHost::new(faults);
     let setting = setting(&own, &programs);
-    let records = pilot::run(&mut host, &setting, &own, &mut rows, &mut |_| ()).unwrap();
+    let records = run::pilot(&mut host, &setting, &own, &mut rows, &mut |_| ()).unwrap();
     let bytes = std::fs::read(folder.path().join(rows::FILE)).unwrap();
     (own, records, bytes)
 }

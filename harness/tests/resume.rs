@@ -24,7 +24,7 @@ use wiretrial::evidence::json::pretty;
 use wiretrial::evidence::rows::{self, Rows};
 use wiretrial::evidence::verify::verify;
 use wiretrial::host::Interrupt;
-use wiretrial::pilot;
+use wiretrial::pilot::{self, rehearsal};
 use wiretrial::run;
 use wiretrial_contract::clock;
 use wiretrial_contract::digest::sha256;
@@ -139,14 +139,14 @@ fn begin(path: &Path, host: &mut FakeHost) -> Result<(), Failure> {
         folder.write(&format!("{place}/{PLAN}"), &bytes)?;
         Rows::create(&path.join(place), &sha256(&bytes))
     };
-    let rehearsal = run::rehearsal_plan(&plan);
+    let rehearsal = rehearsal::plan(&plan);
     let mut rows = start(&rehearsal, PILOT)?;
     let at = setting(&rehearsal, &programs);
     run::rehearse(host, &at, &rehearsal, &mut rows)?;
     let noise = pilot::plan(&plan).unwrap();
     let mut rows = start(&noise, NOISE)?;
     let at = setting(&noise, &programs);
-    let seen = pilot::run(host, &at, &noise, &mut rows, &mut |_| ())?;
+    let seen = run::pilot(host, &at, &noise, &mut rows, &mut |_| ())?;
     let (_, seen) = pilot::decided(&plan.campaign.design, Some(&(noise, seen)))?;
     let plan = Plan {
         pilot: seen,

@@ -11,8 +11,8 @@ use super::options::{self, CampaignOptions};
 use super::output;
 use crate::campaign::{shipped, text};
 use crate::evidence::floors;
-use crate::evidence::folder::ROOT;
 use crate::pilot::outlook;
+use crate::root::ROOT;
 
 /// Print what a campaign would run; nothing is built, sent or written.
 ///

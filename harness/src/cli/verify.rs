@@ -6,8 +6,9 @@ use clap::Args;
 use wiretrial_contract::failure::Failure;
 
 use super::output;
-use crate::evidence::folder::{self, Folder, PLAN, ROOT};
+use crate::evidence::folder::{self, Folder, PLAN};
 use crate::evidence::{pack, verify};
+use crate::root::ROOT;
 
 /// Recompute chain, order, ledgers, intervals, verdicts and reports from the rows, and every file's
 /// hash.

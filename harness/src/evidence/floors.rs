@@ -22,9 +22,9 @@ use wiretrial_stats::bootstrap::MAX_PAIRS;
 use wiretrial_stats::interval::MIN_PAIRS;
 use wiretrial_stats::power;
 
-use super::folder::make_root;
 use super::json::pretty;
 use super::regular;
+use crate::root;
 
 /// Schema of a floor's file.
 pub const SCHEMA: &str = "wiretrial.floor/1";
@@ -243,7 +243,7 @@ pub fn keep(root: &Path, occasion: &Occasion) -> Result<(), Failure> {
     };
     let folder = root.join(FOLDER).join(class);
     let path = folder.join(name);
-    let written = make_root(root)
+    let written = root::make(root)
         .and_then(|()| fs::create_dir_all(&folder))
         .and_then(
             |()| match OpenOptions::new().write(true).create_new(true).open(&path) {

@@ -10,9 +10,8 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Plan;
 
 use super::regular;
+use crate::root::{self, ROOT};
 
-/// The evidence root where none is given.
-pub const ROOT: &str = "evidence";
 /// The sealed plan.
 pub const PLAN: &str = "plan.json";
 /// What is derived from the rows.
@@ -56,7 +55,7 @@ impl Folder {
             ))
         };
         if path.starts_with(ROOT) {
-            make_root(Path::new(ROOT)).map_err(cannot)?;
+            root::make(Path::new(ROOT)).map_err(cannot)?;
         }
         if died_unsealed(path) {
             fs::remove_dir_all(path).map_err(cannot)?;
@@ -265,7 +264,7 @@ impl Folder {
             // What cannot be removed is at least not taken for evidence, since it has no plan.
             let _ = fs::remove_dir_all(made);
         }
-        leave_root(Path::new(ROOT));
+        root::leave(Path::new(ROOT));
     }
 }
 
@@ -282,34 +281,7 @@ pub fn discard_logs(logs: &Path) {
             break;
         }
     }
-    leave_root(Path::new(ROOT));
-}
-
-/// What git must not take for part of the user's work, in the evidence root.
-const IGNORE: &str = ".gitignore";
-
-/// Makes the evidence root, which git ignores: evidence is written where people work, and a working
-/// tree that is compared must not change by it. One that is there stays as it is.
-///
-/// # Errors
-///
-/// It cannot be made.
-pub fn make_root(root: &Path) -> io::Result<()> {
-    if root.exists() {
-        return Ok(());
-    }
-    fs::create_dir_all(root)?;
-    fs::write(root.join(IGNORE), "*\n")
-}
-
-/// Removes an evidence root in which there is nothing.
-pub fn leave_root(root: &Path) {
-    let mut names = fs::read_dir(root).into_iter().flatten().flatten();
-    if names.all(|entry| entry.file_name() == IGNORE) {
-        // What cannot be removed does no harm.
-        let _ = fs::remove_file(root.join(IGNORE));
-        let _ = fs::remove_dir(root);
-    }
+    root::leave(Path::new(ROOT));
 }
 
 /// Refuses to start a campaign in a folder that is there.

@@ -16,8 +16,7 @@ use super::rows;
 use super::{json, recompute, replay, reports};
 use crate::campaign;
 use crate::judge;
-use crate::pilot;
-use crate::run::rehearsal_plan;
+use crate::pilot::{self, rehearsal};
 use crate::trial::ledger;
 use crate::trial::next::{Next, next};
 
@@ -196,7 +195,7 @@ fn check_pilot(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
     let bytes = folder.read(&format!("{PILOT}/{PLAN}"))?;
     let broken = |cause: String| Failure::mismatch(format!("{PILOT}/{PLAN}: {cause}"));
     let pilot: Plan = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
-    if pilot != rehearsal_plan(plan) {
+    if pilot != rehearsal::plan(plan) {
         return Err(broken("it is not the rehearsal of the sealed plan".into()));
     }
     let records = chained(folder, &format!("{PILOT}/{}", rows::FILE), &sha256(&bytes))?;

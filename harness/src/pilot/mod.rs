@@ -2,24 +2,21 @@
 //!
 //! It has a plan of its own, with a seed of its own, and rows that hang on that plan's hash; they
 //! are of another phase and in no estimate. [`noise`] makes numbers from them, [`outlook`] the line
-//! before the campaign. Everything but [`run`] is a pure function of plan and rows, so that `verify`
-//! does it again.
+//! before the campaign. Everything here is a pure function of plan and rows, so that `verify` does it
+//! again.
 
 pub mod fit;
 pub mod noise;
 pub mod outlook;
+pub mod rehearsal;
 
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Design, PilotCase, Plan, PlannedPair, Seed};
-use wiretrial_contract::record::{Outcome, Phase, TrialRecord};
+use wiretrial_contract::record::TrialRecord;
 use wiretrial_stats::random::{Purpose, stream_seed};
 
 use crate::campaign::{order, resolve};
-use crate::evidence::rows::Rows;
-use crate::host::Host;
-use crate::trial::pair;
 use crate::trial::pairs::{by_pair, counts};
-use crate::trial::setting::Setting;
 
 /// The pairs that a plan has as long as the pilot is to choose them.
 const UNCHOSEN: u32 = 6;
@@ -111,46 +108,12 @@ pub fn decided(
     Ok((design, seen))
 }
 
-/// Runs a pilot, adding to `rows`. `progress` is told after each pair.
-///
-/// # Errors
-///
-/// A signal came, the host is gone (exit 3), or a row could not be written. A pair that failed
-/// otherwise is a row, and the pilot knows less.
-pub fn run(
-    host: &mut dyn Host,
-    setting: &Setting<'_>,
-    plan: &Plan,
-    rows: &mut Rows,
-    progress: &mut dyn FnMut(&[TrialRecord]),
-) -> Result<Vec<TrialRecord>, Failure> {
-    let mut records = Vec::new();
-    while let Some((planned, replaces)) = next(plan, &records) {
-        let mut pair = pair::whole(host, setting, &planned, Phase::Pilot, replaces);
-        let failed = |row: &TrialRecord| matches!(row.outcome, Outcome::Failed { .. });
-        if pair.rows.is_empty() || pair.rows.iter().any(failed) {
-            host.alive()?;
-        }
-        rows.append(&mut pair.rows)?;
-        if let Some(signal) = pair.stopped {
-            return Err(signal);
-        }
-        if pair.rows.is_empty() {
-            return Err(Failure::host(
-                "a pilot pair could not be launched; see wiretrial doctor",
-            ));
-        }
-        records.append(&mut pair.rows);
-        progress(&records);
-    }
-    Ok(records)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trial::samples;
     use std::collections::BTreeSet;
+    use wiretrial_contract::record::{Outcome, Phase};
 
     fn sealed(pilot: u32) -> Plan {
         let mut plan = samples::plan();

@@ -11,8 +11,9 @@ use super::opened::Opened;
 use crate::evidence::folder::{Folder, NOISE, PILOT, PLAN, RAW};
 use crate::evidence::json::pretty;
 use crate::evidence::rows::Rows;
+use crate::pilot::{self, rehearsal};
+use crate::run;
 use crate::trial::setting::{InputFiles, Programs, Setting};
-use crate::{pilot, run};
 
 /// Time between two lines about the pilot.
 const PROGRESS_NS: u64 = 10_000_000_000;
@@ -33,7 +34,7 @@ impl Before<'_> {
     /// Rehearses every arm and case.
     pub(super) fn rehearse(&self, opened: &mut Opened) -> Result<(), Failure> {
         opened.hold_control_port(&self.plan.campaign)?;
-        let plan = run::rehearsal_plan(self.plan);
+        let plan = rehearsal::plan(self.plan);
         let mut rows = self.begin(&plan, PILOT)?;
         let raw = self.folder.path().join(PILOT).join(RAW);
         let setting = Setting {
@@ -65,7 +66,7 @@ impl Before<'_> {
             "  pilot: {planned} pairs before the plan is sealed"
         ));
         let mut said_ns = clock::monotonic_ns();
-        let records = pilot::run(&mut opened.host, &setting, &plan, &mut rows, &mut |rows| {
+        let records = run::pilot(&mut opened.host, &setting, &plan, &mut rows, &mut |rows| {
             let now = clock::monotonic_ns();
             if now - said_ns >= PROGRESS_NS {
                 said_ns = now;

@@ -24,7 +24,7 @@ use wiretrial_contract::units::Nanos;
 
 use crate::campaign::{file, plan as sealing};
 use crate::evidence::environment::{Environment, HOST};
-use crate::evidence::folder::{self, Folder, PLAN, RAW, ROOT, SUMS};
+use crate::evidence::folder::{self, Folder, PLAN, RAW, SUMS};
 use crate::evidence::json::pretty;
 use crate::evidence::rows::Rows;
 use crate::evidence::{again, finish, floors, privacy};
@@ -32,6 +32,7 @@ use crate::executables::{self, Found, FoundArm, Named};
 use crate::host::{HostLock, Interrupt, IsolationChoice, LocalHost, class};
 use crate::pilot;
 use crate::revision::Built;
+use crate::root::ROOT;
 use crate::run::{self, End};
 use crate::trial::next::{Next, next};
 use crate::trial::setting::{InputFiles, Programs, Setting};
