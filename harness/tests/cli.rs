@@ -105,7 +105,7 @@ fn a_time_is_for_the_pilot_to_fill() {
     let bench = Bench::new();
     run(bench.wiretrial(&["run", "demo", "--quick", "--time", "5m"])).assert(
         2,
-        "--time lets the pilot choose the pairs, and design.pilot is 0; --set design.pilot=3, or --pairs",
+        "--time lets the pilot choose the pairs, and design.pilot is 0, as with --quick; --set design.pilot=3, or --pairs",
     );
     let both = run(bench.wiretrial(&["run", "demo", "--pairs", "12", "--time", "5m"]));
     assert_eq!(both.code, Some(2));

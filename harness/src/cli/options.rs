@@ -66,8 +66,8 @@ impl TimeOption {
         };
         if campaign.design.pilot == 0 {
             return Err(Failure::usage(
-                "--time lets the pilot choose the pairs, and design.pilot is 0; --set design.pilot=3, \
-                 or --pairs",
+                "--time lets the pilot choose the pairs, and design.pilot is 0, as with --quick; \
+                 --set design.pilot=3, or --pairs",
             ));
         }
         campaign.design.time_ns = Some(time_ns);

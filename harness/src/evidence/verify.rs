@@ -101,7 +101,8 @@ pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
     let ledgers = check_ledgers(&evidence)?;
     if let Next::Run { planned, .. } = next(&evidence.plan, &evidence.records) {
         return Err(Failure::evidence(format!(
-            "{} rows are consistent, but pair {} has not run; wiretrial run --resume {}",
+            "{} rows are consistent, but pair {} (the first is 0) has not \
+             run; wiretrial run --resume {}",
             evidence.records.len(),
             planned.pair,
             folder.path().display()
