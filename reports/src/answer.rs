@@ -32,7 +32,8 @@ pub(crate) use measure::{change_decimals, effect_text, interval_text, mean_decim
 pub use measure::{floor_text, margin_text};
 
 /// The answer over all cases, from the primary comparisons among `comparisons`, the loads or the
-/// passes, and the declared margin (a ratio, or a number in the unit of a difference). Comparisons that are not primary are ignored.
+/// passes, and the declared margin (a ratio, or a number in the unit of a difference). Comparisons that
+/// are not primary are ignored.
 #[must_use]
 pub fn answer(
     comparisons: &[Comparison],

@@ -1,10 +1,10 @@
 //! What `run` and `report` print: at most 24 lines for six cases, at most 100 columns.
 //!
-//! The order is fixed: header, answer, effect, packets, gates, limits, class, evidence. When the
-//! lines do not fit, what leaves first is what other lines imply: cases without loss share a packet
-//! row, then the split of the cost, further limits, empty lines, what is flagged and the hint at the end go; a long
-//! answer may cost rows of the tables, never words of its own.
-//! More than six cases show the six worst and a line with the number of the others.
+//! The order is fixed: header, answer, effect, packets, gates, limits, class, evidence. When the lines
+//! do not fit, what leaves first is what other lines imply: cases without loss share a packet row, then
+//! the split of the cost, further limits, empty lines, what is flagged and the hint at the end go; a
+//! long answer may cost rows of the tables, never words of its own. More than six cases show the six
+//! worst and a line with the number of the others.
 
 mod layout;
 mod passes;

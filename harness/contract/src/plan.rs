@@ -1,10 +1,10 @@
 //! The sealed plan: what will be run, in which order, and the rule that will judge it.
 //!
-//! Written once as `plan.json`, after the binaries are built and every arm was rehearsed; its
-//! SHA-256 is the start of the chain of rows. It holds no time of day, no host name
-//! and no path of the harness's own, so that the same question with the same seed and binaries has the
-//! same bytes but for what the pilot and earlier A/A campaigns showed. What a campaign says of a program of the user's is in it as written: arguments, folders
-//! and environment variables too.
+//! Written once as `plan.json`, after the binaries are built and every arm was rehearsed; its SHA-256
+//! is the start of the chain of rows. It holds no time of day, no host name and no path of the
+//! harness's own, so that the same question with the same seed and binaries has the same bytes but for
+//! what the pilot and earlier A/A campaigns showed. What a campaign says of a program of the user's is
+//! in it as written: arguments, folders and environment variables too.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -300,8 +300,8 @@ pub struct Ledger {
     pub copies_in: u64,
     /// Delivered copies of every class.
     pub copies_delivered: u64,
-    /// Copies dropped by stage; a counter that others share is capped at what is missing. A stage that this topology does not have is left out, one that
-    /// could not be read is `null`.
+    /// Copies dropped by stage; a counter that others share is capped at what is missing. A stage that
+    /// this topology does not have is left out, one that could not be read is `null`.
     pub dropped: BTreeMap<Stage, Option<u64>>,
     /// The lost by stage, from `dropped`.
     pub lost_at: BTreeMap<Stage, Option<Share>>,

@@ -199,9 +199,9 @@ Later layers win: defaults < file < case < arm < `--quick` < `--set KEY=VALUE` <
   `[arm.NAME.program]` set what makes the arm, and nothing else can. An arm that the file does not
   name has the settings of the file and of the case.
 - **Cases.** Each `[[case]]` is a named point: its `name` and any key of `traffic`, `receiver`,
-  `program` or `workload` but `workload.kind`, dotted or as a table. Names are unique: parts of a-z, 0-9, dot, underscore and dash, separated by
-  `/`. A file without cases has one, called `default`. A key that both a case and an arm set is an
-  error, as neither is meant to win.
+  `program` or `workload` but `workload.kind`, dotted or as a table. Names are unique: parts of a-z,
+  0-9, dot, underscore and dash, separated by `/`. A file without cases has one, called `default`. A
+  key that both a case and an arm set is an error, as neither is meant to win.
 - **Sweeps.** `sweep.KEY = [VALUE, ...]`, above the first table of the file, or `KEY = [VALUE, ...]`
   under `[sweep]`, makes every case once per value; several swept keys multiply, the first one of
   the file slowest. The value as written is added to the name of the

@@ -12,8 +12,8 @@ use super::value::Raw;
 /// The arms of a paired campaign, the reference first.
 pub const PAIRED_ARMS: [&str; 2] = ["baseline", "candidate"];
 
-/// Keys that `--quick` sets where a campaign has them, and to what. Its results are flagged by these effects: few pairs and
-/// few slices make evidence exploratory.
+/// Keys that `--quick` sets where a campaign has them, and to what. Its results are flagged by these
+/// effects: few pairs and few slices make evidence exploratory.
 pub const QUICK: [(&str, &str); 4] = [
     ("design.pairs", "6"),
     ("design.pilot", "0"),

@@ -50,8 +50,9 @@ pub struct Packed {
 ///
 /// # Errors
 ///
-/// The archive exists or would lie in the evidence (exit 2); the evidence does not verify (exit 5, or 4 when it is not finished); it
-/// holds a private string (exit 4), with the file, the place and what it tells.
+/// The archive exists or would lie in the evidence (exit 2); the evidence does not verify (exit 5, or 4
+/// when it is not finished); it holds a private string (exit 4), with the file, the place and what it
+/// tells.
 pub fn pack(folder: &Folder, out: Option<&Path>, public: &[String]) -> Result<Packed, Failure> {
     let (plan, plan_sha256) = folder.plan()?;
     let name = format!("{}-{}", plan.campaign.name, &plan_sha256[..8]);

@@ -10,8 +10,8 @@ use wiretrial_stats::mean;
 use super::work::{self, ArmWork};
 use super::{CaseRows, float};
 
-/// The value of `metric` over one trial's passes, in the metric's unit. Times a unit hold the
-/// start-up; CPU time and instructions a packet of a file do not, since what the short input takes is taken out.
+/// The value of `metric` over one trial's passes, in the metric's unit. Times a unit hold the start-up;
+/// CPU time and instructions a packet of a file do not, since what the short input takes is taken out.
 pub(super) fn value(metric: Metric, work: &Passes, reports: &[PassReport]) -> Option<f64> {
     match metric {
         Metric::ElapsedNsPerUnit => elapsed_a_unit(work, reports),

@@ -141,10 +141,10 @@ pub struct Judgement {
     pub flags: Vec<Flag>,
 }
 
-/// Applies the rule: guards first (incomplete, invalid, asymmetric, not comparable, unstable), then
-/// the class of the decision interval, which is inconclusive where a known floor is wider than the
-/// margin and the interval does not lie beyond both. Where `capped` says why, that is at most improved, and at most
-/// regressed unless it is work that is not proven.
+/// Applies the rule: guards first (incomplete, invalid, asymmetric, not comparable, unstable), then the
+/// class of the decision interval, which is inconclusive where a known floor is wider than the margin
+/// and the interval does not lie beyond both. Where `capped` says why, that is at most improved, and at
+/// most regressed unless it is work that is not proven.
 #[must_use]
 pub fn judge(guards: &Guards, findings: &Findings<'_>, question: &Question) -> Judgement {
     let stops = [

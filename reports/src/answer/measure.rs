@@ -65,8 +65,9 @@ pub(crate) const fn null_text(scale: Scale) -> &'static str {
     }
 }
 
-/// Decimals of a comparison's effect, in percent or in the unit of a difference: down to the first digit
-/// of half the decision interval, and at least one while that is under 10. One without an interval. An end that is not 0 does not read 0 where four decimals can show it.
+/// Decimals of a comparison's effect, in percent or in the unit of a difference: down to the first
+/// digit of half the decision interval, and at least one while that is under 10. One without an
+/// interval. An end that is not 0 does not read 0 where four decimals can show it.
 pub(crate) fn change_decimals(comparison: &Comparison) -> usize {
     let (Some(lo), Some(hi)) = (comparison.decision.lo95, comparison.decision.hi95) else {
         return 1;

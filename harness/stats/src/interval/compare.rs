@@ -1,9 +1,9 @@
 //! Two arms set side by side: values, interval estimates, and what is refused.
 //!
-//! Up to [`MAX_PAIRS`](crate::bootstrap::MAX_PAIRS) pairs (256) are resampled. Beyond that, resampling repairs nothing that
-//! Student's t leaves open, an index would not fit its byte, and leaving out each pair in turn costs
-//! the square of the pairs: those parts are `None`, verdicts rest on Student's t, and the work grows
-//! as the pairs do.
+//! Up to [`MAX_PAIRS`](crate::bootstrap::MAX_PAIRS) pairs (256) are resampled. Beyond that, resampling
+//! repairs nothing that Student's t leaves open, an index would not fit its byte, and leaving out each
+//! pair in turn costs the square of the pairs: those parts are `None`, verdicts rest on Student's t,
+//! and the work grows as the pairs do.
 
 use super::decision::{decide, leave_one_out_range, resampled};
 use super::effect::{deterministic, effects, estimate};
@@ -18,7 +18,8 @@ use crate::sum::{deviation, mean, median};
 /// All intervals of one comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intervals {
-    /// Percentile interval of 20,000 resamples: the published one. `None` above [`MAX_PAIRS`](crate::bootstrap::MAX_PAIRS) pairs.
+    /// Percentile interval of 20,000 resamples: the published one. `None` above
+    /// [`MAX_PAIRS`](crate::bootstrap::MAX_PAIRS) pairs.
     pub percentile: Option<Limits>,
     /// The same resamples at expanded tails; `None` where there are none, or where they cannot
     /// resolve both levels.
