@@ -18,7 +18,7 @@ mod phrase;
 mod table;
 mod work;
 
-use wiretrial_contract::analysis::{Analysis, Answer, Comparison, Load, PassSummary};
+use wiretrial_contract::analysis::{Analysis, Answer, Calibration, Comparison, Load, PassSummary};
 use wiretrial_contract::metric::Scale;
 use wiretrial_contract::record::Flag;
 
@@ -167,9 +167,48 @@ fn floor(comparison: &Comparison) -> Option<String> {
     Some(parts.join(", "))
 }
 
-/// What an A/A campaign's answer says beside: `A/A floor 1.2 % to 1.9 %`; `None` where no case shows one.
+/// The answer of an A/A campaign: what it says of the method comes first, of the host last. Both are left
+/// out where its cases cannot say it.
 #[must_use]
-pub fn floor_clause(comparisons: &[Comparison]) -> Option<String> {
+pub fn of_equal_arms(
+    answer: Answer,
+    calibration: &Calibration,
+    comparisons: &[Comparison],
+) -> Answer {
+    let clauses = [
+        calibration_clause(calibration),
+        Some(answer.text),
+        floor_clause(comparisons),
+    ];
+    let clauses: Vec<String> = clauses.into_iter().flatten().collect();
+    Answer {
+        text: clauses.join("; "),
+        ..answer
+    }
+}
+
+/// `equal arms called different in 1 of 20 cases, no more than chance gives (5 would be: power 4 % if 10 %
+/// were, 37 % if 20 %)`; `None` where so few cases reject nothing.
+fn calibration_clause(calibration: &Calibration) -> Option<String> {
+    let held = if calibration.passed? {
+        "no more than"
+    } else {
+        "more than"
+    };
+    Some(format!(
+        "equal arms called different in {} of {} cases, {held} chance gives ({} would be more; seen with \
+         {:.0} % if 10 % were, {:.0} % if 20 %)",
+        calibration.excluded,
+        calibration.cases,
+        calibration.limit,
+        calibration.power_10 * 100.0,
+        calibration.power_20 * 100.0
+    ))
+}
+
+/// What an A/A campaign's answer says of the host: `A/A floor 1.2 % to 1.9 %`; `None` where no case shows
+/// one.
+fn floor_clause(comparisons: &[Comparison]) -> Option<String> {
     let primary = comparisons.iter().filter(|one| one.primary);
     let mut floors: Vec<(f64, String)> = primary
         .filter_map(|one| {

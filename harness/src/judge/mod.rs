@@ -157,8 +157,9 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
         ),
         Kind::Table => answer::of_table(&analysis),
     };
-    if let Some(floor) = answer::floor_clause(&analysis.comparisons).filter(|_| design.aa) {
-        analysis.answer.text.push_str(&format!("; {floor}"));
+    if let Some(calibration) = &analysis.calibration {
+        analysis.answer =
+            answer::of_equal_arms(analysis.answer, calibration, &analysis.comparisons);
     }
     analysis
 }

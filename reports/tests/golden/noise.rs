@@ -7,7 +7,7 @@ use wiretrial_contract::analysis::{
 };
 use wiretrial_contract::metric::{Metric, Scale};
 use wiretrial_contract::record::Flag;
-use wiretrial_reports::answer::{floor_clause, statement, statement_of_equal_arms};
+use wiretrial_reports::answer::{of_equal_arms, statement, statement_of_equal_arms};
 use wiretrial_reports::screen::{Colour, screen};
 use wiretrial_reports::{markdown, summary};
 
@@ -130,8 +130,9 @@ pub(crate) fn equal() -> Analysis {
     for one in &mut analysis.comparisons {
         one.statement = statement_of_equal_arms(one, margin);
     }
-    let floor = floor_clause(&analysis.comparisons).expect("both cases have intervals");
-    analysis.answer.text += &format!("; {floor}");
+    if let Some(calibration) = &analysis.calibration {
+        analysis.answer = of_equal_arms(analysis.answer, calibration, &analysis.comparisons);
+    }
     analysis
 }
 
