@@ -411,8 +411,8 @@ fn what_a_pilot_shows_is_in_the_plan() {
 /// Writes plan and rows of a pilot as a session does.
 fn keep_pilot(folder: &Folder, own: &Plan, rows: &[TrialRecord]) {
     let bytes = pretty(own);
-    folder.write("pilot/noise/plan.json", &bytes).unwrap();
-    let place = folder.path().join("pilot/noise");
+    folder.write("pilot/plan.json", &bytes).unwrap();
+    let place = folder.path().join("pilot");
     let _ = std::fs::remove_file(place.join(rows::FILE));
     let mut chain = Rows::create(&place, &sha256(&bytes)).unwrap();
     chain.append(&mut rows.to_vec()).unwrap();
@@ -428,10 +428,10 @@ fn verify_makes_the_numbers_of_a_pilot_again_from_its_rows() {
     let root = tempfile::tempdir().unwrap();
     let folder = Folder::create(&root.path().join("x")).unwrap();
     keep_pilot(&folder, &own, &rows);
-    assert_eq!(verify::check_noise(&folder, &plan), Ok(()));
+    assert_eq!(verify::check_pilot(&folder, &plan), Ok(()));
 
     let refused = |plan: &Plan, what: &str| {
-        let failure = verify::check_noise(&folder, plan).unwrap_err();
+        let failure = verify::check_pilot(&folder, plan).unwrap_err();
         assert_eq!(failure.code, 5);
         assert!(failure.message.contains(what), "{failure}");
     };
@@ -456,7 +456,7 @@ fn verify_makes_the_numbers_of_a_pilot_again_from_its_rows() {
     refused(&plan, "/pair_ns");
     keep_pilot(&folder, &own, &rows[..10]);
     refused(&plan, "the pilot ends before its pair 5");
-    std::fs::write(folder.path().join("pilot/noise/trials.jsonl"), "{}\n").unwrap();
+    std::fs::write(folder.path().join("pilot/trials.jsonl"), "{}\n").unwrap();
     refused(&plan, "row 0");
 }
 

@@ -19,7 +19,7 @@ use fake::{FakeHost, Fault};
 use wiretrial::evidence::again;
 use wiretrial::evidence::environment::{Environment, FILE as ENVIRONMENT, HOST, Session};
 use wiretrial::evidence::finish::finish;
-use wiretrial::evidence::folder::{ANALYSIS, Folder, NOISE, PILOT, PLAN, SUMS};
+use wiretrial::evidence::folder::{ANALYSIS, Folder, PILOT, PLAN, REHEARSAL, SUMS};
 use wiretrial::evidence::json::pretty;
 use wiretrial::evidence::rows::{self, Rows};
 use wiretrial::evidence::verify::verify;
@@ -77,6 +77,13 @@ fn tell(line: &str) {
     let mut out = std::io::stdout();
     writeln!(out, "{line}").unwrap();
     out.flush().unwrap();
+}
+
+/// Whether a file belongs to the rehearsal or the pilot.
+fn before_the_seal(name: &str) -> bool {
+    [REHEARSAL, PILOT]
+        .iter()
+        .any(|place| name.starts_with(place))
 }
 
 /// Begins the campaign, or goes on with it, to its end.
@@ -140,11 +147,11 @@ fn begin(path: &Path, host: &mut FakeHost) -> Result<(), Failure> {
         Rows::create(&path.join(place), &sha256(&bytes))
     };
     let rehearsal = rehearsal::plan(&plan);
-    let mut rows = start(&rehearsal, PILOT)?;
+    let mut rows = start(&rehearsal, REHEARSAL)?;
     let at = setting(&rehearsal, &programs);
     run::rehearse(host, &at, &rehearsal, &mut rows)?;
     let noise = pilot::plan(&plan).unwrap();
-    let mut rows = start(&noise, NOISE)?;
+    let mut rows = start(&noise, PILOT)?;
     let at = setting(&noise, &programs);
     let seen = run::pilot(host, &at, &noise, &mut rows, &mut |_| ())?;
     let (_, seen) = pilot::decided(&plan.campaign.design, Some(&(noise, seen)))?;
@@ -381,7 +388,7 @@ fn a_crash_between_any_two_files_of_the_end_is_mended() {
         .files()
         .unwrap()
         .into_iter()
-        .filter(|name| !before.contains(&name.as_str()) && !name.starts_with(PILOT))
+        .filter(|name| !before.contains(&name.as_str()) && !before_the_seal(name))
         .chain([SUMS.to_owned()])
         .collect();
     assert!(derived.len() > 5, "{derived:?}");
@@ -444,7 +451,7 @@ cp -r "$DISK/full" "$KEPT"
             .map(|name| fs::metadata(folder.path().join(name)).unwrap().len());
         sizes.map(|size| size.div_ceil(PAGE)).sum::<u64>()
     };
-    let before = of(&|name| name.starts_with(PILOT) || name == PLAN || name == ENVIRONMENT);
+    let before = of(&|name| before_the_seal(name) || name == PLAN || name == ENVIRONMENT);
     let rows = of(&|name| name == rows::FILE);
     for (pages, cause) in [
         (before + rows / 2, "rows before it are kept"),

@@ -31,7 +31,7 @@ const DERIVED: [&str; 6] = [
     "analysis.json",
     "report.md",
     "recompute.py",
-    "pilot/plan.json",
+    "rehearsal/plan.json",
 ];
 
 /// Finished evidence of six pairs of two commands.
@@ -240,7 +240,7 @@ fn a_file_more_or_less_or_under_another_name_is_found() {
         assert_eq!(evidence.refused().code, 5, "{name}");
         fs::rename(&other, &here).unwrap();
     }
-    for name in ["x", "raw/x", "pilot/raw/x", "tables/x.csv", "pilot/x"] {
+    for name in ["x", "raw/x", "rehearsal/raw/x", "tables/x.csv", "pilot/x"] {
         let path = evidence.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "x").unwrap();

@@ -1,24 +1,18 @@
-//! `environment.json`: facts of the host for every session of running; `private.json`: the names
-//! that never leave it.
+//! `environment.json`: facts of the host for every session of running.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 
 use serde::{Deserialize, Serialize};
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::record::HostFacts;
 
-use super::folder::{Folder, PRIVATE};
+use super::folder::Folder;
 use super::json::{pretty, schema};
 
 /// Name of the file.
 pub const FILE: &str = "environment.json";
 const SCHEMA: &str = "wiretrial.environment/1";
-/// The schema of `private.json`.
-pub const PRIVATE_SCHEMA: &str = "wiretrial.private/1";
 /// What the only host is called in evidence.
 pub const HOST: &str = "host-a";
 
@@ -89,76 +83,5 @@ impl Environment {
 impl Default for Environment {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-#[derive(Serialize)]
-struct Private<'a> {
-    schema: &'static str,
-    hosts: BTreeMap<&'static str, PrivateHost<'a>>,
-    folder: String,
-}
-
-#[derive(Serialize)]
-struct PrivateHost<'a> {
-    host_name: Option<&'a str>,
-    boot_id: Option<&'a str>,
-}
-
-/// Takes the private facts out of `facts` and writes them beside the evidence, readable by the
-/// owner alone.
-///
-/// # Errors
-///
-/// The file cannot be written (exit 4).
-pub fn keep_private(folder: &Folder, facts: &mut HostFacts) -> Result<(), Failure> {
-    let host_name = facts.host_name.take();
-    let boot_id = facts.boot_id.take();
-    let private = Private {
-        schema: PRIVATE_SCHEMA,
-        hosts: BTreeMap::from([(
-            HOST,
-            PrivateHost {
-                host_name: host_name.as_deref(),
-                boot_id: boot_id.as_deref(),
-            },
-        )]),
-        folder: folder.path().display().to_string(),
-    };
-    let path = folder.path().join(PRIVATE);
-    fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&path)
-        .and_then(|mut file| file.write_all(&pretty(&private)))
-        .map_err(|error| {
-            Failure::evidence(format!("{} could not be written: {error}", path.display()))
-        })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn private_facts_leave_the_public_ones_and_only_the_owner_reads_them() {
-        let root = tempfile::tempdir().unwrap();
-        let folder = Folder::create(&root.path().join("x")).unwrap();
-        let mut facts = HostFacts {
-            host_name: Some("tower".into()),
-            boot_id: Some("b00t".into()),
-            ..HostFacts::default()
-        };
-        keep_private(&folder, &mut facts).unwrap();
-        assert_eq!((facts.host_name, facts.boot_id), (None, None));
-        let path = folder.path().join(PRIVATE);
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
-        assert!(fs::read_to_string(path).unwrap().contains("tower"));
     }
 }

@@ -9,7 +9,7 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::TrialRecord;
 
-use super::folder::{ANALYSIS, Folder, NOISE, PILOT, RAW};
+use super::folder::{ANALYSIS, Folder, LOGS};
 use super::json::pretty;
 use super::{privacy, recompute, reports, rows};
 use crate::judge;
@@ -34,9 +34,9 @@ pub fn finish(
         host: host.1.to_owned(),
     };
     let analysis = judge::analyse(plan, records, &identity);
-    drop_empty(&folder.path().join(RAW));
-    drop_empty(&folder.path().join(PILOT).join(RAW));
-    drop_empty(&folder.path().join(NOISE).join(RAW));
+    for logs in LOGS {
+        drop_empty(&folder.path().join(logs));
+    }
     privacy::clean_logs(folder)?;
     folder.write(ANALYSIS, &pretty(&analysis))?;
     for (name, bytes) in reports::render(&analysis) {

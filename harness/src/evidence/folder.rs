@@ -9,7 +9,7 @@ use wiretrial_contract::digest::{sha256, sha256_read};
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::Plan;
 
-use super::regular;
+use super::{environment, regular};
 use crate::root::{self, ROOT};
 
 /// The sealed plan.
@@ -22,15 +22,24 @@ pub const SUMS: &str = "SHA256SUMS";
 pub const PRIVATE: &str = "private.json";
 /// What children said on standard error, build logs, torn bytes.
 pub const RAW: &str = "raw";
-/// Rehearsal and pilot, with their own plan and rows.
+/// The rehearsal, with its own plan and rows.
+pub const REHEARSAL: &str = "rehearsal";
+/// The pilot, with its own plan and rows.
 pub const PILOT: &str = "pilot";
-/// The pilot proper inside it, with its own plan and rows.
-pub const NOISE: &str = "pilot/noise";
+/// Where the logs of a campaign, of its rehearsal and of its pilot are.
+pub const LOGS: [&str; 3] = [RAW, "rehearsal/raw", "pilot/raw"];
 const LATEST: &str = "latest";
 /// What a file's name ends with until it is whole.
 const PART: &str = ".part";
 /// What a campaign may hold before its plan is sealed.
-const BEFORE_THE_PLAN: [&str; 4] = [RAW, PILOT, PRIVATE, "environment.json"];
+const BEFORE_THE_PLAN: [&str; 5] = [RAW, REHEARSAL, PILOT, PRIVATE, environment::FILE];
+
+/// Whether a file of the folder, by its name there, is a log.
+#[must_use]
+pub fn is_log(name: &str) -> bool {
+    let below = |logs: &str| name.strip_prefix(logs)?.strip_prefix('/');
+    LOGS.iter().any(|logs| below(logs).is_some())
+}
 
 /// An evidence folder on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +50,13 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder of a campaign, with `raw/` and `pilot/raw/`.
+    /// Makes the folder of a campaign, with `raw/` and `rehearsal/raw/`.
     ///
     /// # Errors
     ///
     /// It exists (exit 2), or cannot be made (exit 3).
     pub fn create(path: &Path) -> Result<Self, Failure> {
+        let path = &root::relative(path);
         refuse_existing(path)?;
         let cannot = |error: io::Error| {
             Failure::host(format!(
@@ -68,7 +78,7 @@ impl Folder {
             made: missing.last().map(Path::to_owned),
         };
         fs::create_dir_all(folder.path.join(RAW))
-            .and_then(|()| fs::create_dir_all(folder.path.join(PILOT).join(RAW)))
+            .and_then(|()| fs::create_dir_all(folder.path.join(REHEARSAL).join(RAW)))
             .map_err(cannot)?;
         Ok(folder)
     }
@@ -319,7 +329,7 @@ fn died_unsealed(path: &Path) -> bool {
         let whole = name.strip_suffix(PART).unwrap_or(name);
         BEFORE_THE_PLAN.contains(&whole) || name.strip_suffix(PART) == Some(PLAN)
     };
-    names.contains(&PILOT.to_owned()) && names.iter().all(known)
+    names.contains(&REHEARSAL.to_owned()) && names.iter().all(known)
 }
 
 /// Where a new campaign's evidence goes without `--out`.

@@ -5,20 +5,23 @@
 //! nothing of anybody (`root`, `localhost`) and addresses that are the same everywhere are not private.
 
 mod host;
+mod kept;
 mod search;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wiretrial_contract::failure::Failure;
 
-use super::environment::PRIVATE_SCHEMA;
-use super::folder::{Folder, PILOT, PRIVATE, RAW};
+use super::folder::{Folder, is_log};
+pub use kept::keep;
 use search::{find, replaced};
 
 /// What a private string tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The name of the host, long or short.
     Host,
@@ -34,8 +37,6 @@ pub enum Kind {
     Address,
     /// The id of this boot.
     Boot,
-    /// A string of `private.json`.
-    Kept,
 }
 
 impl Kind {
@@ -50,7 +51,6 @@ impl Kind {
             Self::Mac => "the hardware address of an interface",
             Self::Address => "the address of an interface",
             Self::Boot => "the id of a boot",
-            Self::Kept => "a string of private.json",
         }
     }
 
@@ -65,7 +65,6 @@ impl Kind {
             Self::Mac => "MAC",
             Self::Address => "ADDRESS",
             Self::Boot => "BOOT",
-            Self::Kept => "PRIVATE",
         }
     }
 }
@@ -98,14 +97,7 @@ impl Private {
     /// another schema (exit 4).
     pub fn of(folder: &Folder) -> Result<Self, Failure> {
         let mut strings = host::strings(folder.path());
-        walk(&kept(folder)?, "", &mut |place, text| {
-            // Keys name themselves, its schema is no secret, and a relative path is none either.
-            let key = place.ends_with(&format!("/{text}"));
-            let relative = place == "/folder" && !text.starts_with('/');
-            if !key && !relative && place != "/schema" {
-                strings.push((text.to_owned(), Kind::Kept));
-            }
-        });
+        strings.extend(kept::strings(folder)?);
         Ok(Self::from(strings))
     }
 
@@ -197,9 +189,8 @@ pub fn clean_logs(folder: &Folder) -> Result<(), Failure> {
     // To end a campaign is worth more than what a file that somebody removed would add on its own host.
     let private =
         Private::of(folder).unwrap_or_else(|_| Private::from(host::strings(folder.path())));
-    let logs = [format!("{RAW}/"), format!("{PILOT}/{RAW}/")];
     for name in folder.files()? {
-        if logs.iter().any(|logs| name.starts_with(logs.as_str()))
+        if is_log(&name)
             && let Some(clean) = private.redacted(&folder.read(&name)?)
         {
             folder.write(&name, &clean)?;
@@ -247,26 +238,6 @@ pub fn search(folder: &Folder, name: &str, private: &Private) -> Result<Option<F
     Ok(private.found_in(&bytes))
 }
 
-/// What the campaign kept of the host that ran it.
-fn kept(folder: &Folder) -> Result<Value, Failure> {
-    let unknown = |cause: &str| {
-        Failure::evidence(format!(
-            "{PRIVATE} {cause}, so what is private of the host that ran the campaign is not known; \
-             pack where it ran"
-        ))
-    };
-    if !folder.path().join(PRIVATE).exists() {
-        return Err(unknown("is missing"));
-    }
-    let value: Value =
-        serde_json::from_slice(&folder.read(PRIVATE)?).map_err(|_| unknown("is damaged"))?;
-    if value["schema"] == PRIVATE_SCHEMA && value["hosts"].is_object() {
-        Ok(value)
-    } else {
-        Err(unknown("is of another schema"))
-    }
-}
-
 /// Every key and text with its JSON pointer.
 fn walk(value: &Value, place: &str, each: &mut dyn FnMut(&str, &str)) {
     match value {
@@ -290,6 +261,7 @@ fn walk(value: &Value, place: &str, each: &mut dyn FnMut(&str, &str)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::folder::{LOGS, PRIVATE};
     use serde_json::json;
 
     fn private() -> Private {
@@ -336,6 +308,23 @@ mod tests {
     }
 
     #[test]
+    fn logs_of_rehearsal_and_pilot_are_logs_too() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&root.path().join("x")).unwrap();
+        let said = format!("in {}/here", root.path().join("x").display());
+        for logs in LOGS {
+            folder.write(&format!("{logs}/l"), said.as_bytes()).unwrap();
+        }
+        folder.write("report.md", said.as_bytes()).unwrap();
+        clean_logs(&folder).unwrap();
+        for logs in LOGS {
+            let clean = folder.read(&format!("{logs}/l")).unwrap();
+            assert_eq!(clean, b"in PATH/here", "{logs}");
+        }
+        assert_eq!(folder.read("report.md").unwrap(), said.as_bytes());
+    }
+
+    #[test]
     fn json_escapes_hide_nothing() {
         let root = tempfile::tempdir().unwrap();
         let folder = Folder::create(&root.path().join("x")).unwrap();
@@ -366,30 +355,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_not_taken_for_nothing() {
-        let root = tempfile::tempdir().unwrap();
-        let folder = Folder::create(&root.path().join("x")).unwrap();
-        let said = |folder: &Folder| Private::of(folder).unwrap_err().message;
-        assert!(said(&folder).starts_with("private.json is missing, so what is private"));
-        folder.write(PRIVATE, b"[").unwrap();
-        assert!(said(&folder).starts_with("private.json is damaged"));
-        folder.write(PRIVATE, b"{\"schema\":\"x/1\"}").unwrap();
-        assert!(said(&folder).starts_with("private.json is of another schema"));
-    }
-
-    #[test]
     fn names_of_another_host_are_known_from_private_json() {
         let root = tempfile::tempdir().unwrap();
         let folder = Folder::create(&root.path().join("x")).unwrap();
-        let text = br#"{"schema":"wiretrial.private/1","hosts":{"host-a":{"host_name":"lighthouse",
-            "boot_id":null}},"folder":"out"}"#;
+        let text =
+            br#"{"schema":"wiretrial.private/2","hosts":{"host-a":{"host":["lighthouse"]}}}"#;
         folder.write(PRIVATE, text).unwrap();
         let private = Private::of(&folder).unwrap();
-        assert_eq!(private.found_in(b"on lighthouse").unwrap().kind, Kind::Kept);
+        assert_eq!(private.found_in(b"on lighthouse").unwrap().kind, Kind::Host);
         for public in [
             &b"host-a"[..],
-            b"host_name",
-            b"wiretrial.private/1",
+            b"host",
+            b"wiretrial.private/2",
             b"leave_one_out",
         ] {
             assert_eq!(

@@ -11,7 +11,7 @@ use wiretrial_contract::record::TrialRecord;
 
 use super::chain::Chain;
 use super::environment::{self, Environment, HOST};
-use super::folder::{ANALYSIS, Folder, NOISE, PILOT, PLAN, RAW, SUMS};
+use super::folder::{ANALYSIS, Folder, PILOT, PLAN, REHEARSAL, SUMS, is_log};
 use super::rows;
 use super::{json, recompute, replay, reports};
 use crate::campaign;
@@ -95,7 +95,7 @@ pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
     check_whole(folder)?;
     let evidence = read(folder)?;
     campaign::plan::check(&evidence.plan)?;
-    check_pilot(folder, &evidence.plan)?;
+    check_rehearsal(folder, &evidence.plan)?;
     replay::check(&evidence.plan, &evidence.records)?;
     check_sessions(folder, evidence.records.len() as u64)?;
     let ledgers = check_ledgers(&evidence)?;
@@ -192,14 +192,19 @@ fn check_sessions(folder: &Folder, rows: u64) -> Result<(), Failure> {
 }
 
 /// The rehearsal hangs on a plan of its own, of the same campaign, programs and seed.
-fn check_pilot(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
-    let bytes = folder.read(&format!("{PILOT}/{PLAN}"))?;
-    let broken = |cause: String| Failure::mismatch(format!("{PILOT}/{PLAN}: {cause}"));
-    let pilot: Plan = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
-    if pilot != rehearsal::plan(plan) {
+fn check_rehearsal(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
+    let bytes = folder.read(&format!("{REHEARSAL}/{PLAN}"))?;
+    let broken = |cause: String| Failure::mismatch(format!("{REHEARSAL}/{PLAN}: {cause}"));
+    let written: Plan =
+        serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
+    if written != rehearsal::plan(plan) {
         return Err(broken("it is not the rehearsal of the sealed plan".into()));
     }
-    let records = chained(folder, &format!("{PILOT}/{}", rows::FILE), &sha256(&bytes))?;
+    let records = chained(
+        folder,
+        &format!("{REHEARSAL}/{}", rows::FILE),
+        &sha256(&bytes),
+    )?;
     let rehearsed = |case: &str| records.iter().any(|row| row.case == case);
     match plan
         .campaign
@@ -208,7 +213,7 @@ fn check_pilot(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
         .find(|case| !rehearsed(&case.name))
     {
         Some(case) => Err(broken(format!("case {} was not rehearsed", case.name))),
-        None => check_noise(folder, plan),
+        None => check_pilot(folder, plan),
     }
 }
 
@@ -222,11 +227,11 @@ fn check_pilot(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
 /// # Panics
 ///
 /// Never: what a pilot shows has string keys.
-pub fn check_noise(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
+pub fn check_pilot(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
     let piloted = match pilot::plan(plan) {
         None => None,
         Some(own) => {
-            let place = format!("{NOISE}/{PLAN}");
+            let place = format!("{PILOT}/{PLAN}");
             let broken = |cause: String| Failure::mismatch(format!("{place}: {cause}"));
             let bytes = folder.read(&place)?;
             let written: Plan =
@@ -234,10 +239,10 @@ pub fn check_noise(folder: &Folder, plan: &Plan) -> Result<(), Failure> {
             if written != own {
                 return Err(broken("it is not the pilot of the sealed plan".into()));
             }
-            let name = format!("{NOISE}/{}", rows::FILE);
+            let name = format!("{PILOT}/{}", rows::FILE);
             let records = chained(folder, &name, &sha256(&bytes))?;
             let of_pilot = |failure: Failure| Failure {
-                message: format!("{NOISE}/{}: {}", rows::FILE, failure.message),
+                message: format!("{PILOT}/{}: {}", rows::FILE, failure.message),
                 ..failure
             };
             replay::check_pilot(&own, &records).map_err(of_pilot)?;
@@ -266,19 +271,13 @@ fn check_names(folder: &Folder, reports: &[(String, String)]) -> Result<(), Fail
         rows::FILE,
         recompute::FILE,
     ];
-    let pilot =
-        [PILOT, NOISE].map(|place| [PLAN, rows::FILE].map(|name| format!("{place}/{name}")));
-    let pilot = pilot.as_flattened();
-    let raw = [
-        format!("{RAW}/"),
-        format!("{PILOT}/{RAW}/"),
-        format!("{NOISE}/{RAW}/"),
-    ];
+    let before =
+        [REHEARSAL, PILOT].map(|place| [PLAN, rows::FILE].map(|name| format!("{place}/{name}")));
     let known = |name: &String| {
         own.contains(&name.as_str())
-            || pilot.contains(name)
+            || before.as_flattened().contains(name)
             || reports.iter().any(|(report, _)| report == name)
-            || raw.iter().any(|folder| name.starts_with(folder.as_str()))
+            || is_log(name)
     };
     match folder.files()?.into_iter().find(|name| !known(name)) {
         Some(name) => Err(Failure::mismatch(format!(

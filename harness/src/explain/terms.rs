@@ -271,7 +271,7 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     ),
     (
         "private.json",
-        "names of hosts, boots and paths beside the evidence, for its owner alone: outside the hashes and never packed",
+        "names of hosts and users, addresses, paths and boot ids beside the evidence, of every session, for its owner alone: outside the hashes and never packed",
     ),
     (
         "private string",

@@ -8,7 +8,7 @@ use wiretrial_contract::record::TrialRecord;
 
 use super::Options;
 use super::opened::Opened;
-use crate::evidence::folder::{Folder, NOISE, PILOT, PLAN, RAW};
+use crate::evidence::folder::{Folder, PILOT, PLAN, RAW, REHEARSAL};
 use crate::evidence::json::pretty;
 use crate::evidence::rows::Rows;
 use crate::pilot::{self, rehearsal};
@@ -35,8 +35,8 @@ impl Before<'_> {
     pub(super) fn rehearse(&self, opened: &mut Opened) -> Result<(), Failure> {
         opened.hold_control_port(&self.plan.campaign)?;
         let plan = rehearsal::plan(self.plan);
-        let mut rows = self.begin(&plan, PILOT)?;
-        let raw = self.folder.path().join(PILOT).join(RAW);
+        let mut rows = self.begin(&plan, REHEARSAL)?;
+        let raw = self.folder.path().join(REHEARSAL).join(RAW);
         let setting = Setting {
             run_id: self.run_id ^ 1,
             raw: &raw,
@@ -54,8 +54,8 @@ impl Before<'_> {
         let Some(plan) = pilot::plan(self.plan) else {
             return Ok(None);
         };
-        let mut rows = self.begin(&plan, NOISE)?;
-        let raw = self.folder.path().join(NOISE).join(RAW);
+        let mut rows = self.begin(&plan, PILOT)?;
+        let raw = self.folder.path().join(PILOT).join(RAW);
         let setting = Setting {
             run_id: self.run_id ^ 2,
             raw: &raw,

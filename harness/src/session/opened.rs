@@ -8,10 +8,12 @@ use wiretrial_contract::clock;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, Placement, Workload};
+use wiretrial_contract::record::HostFacts;
 
 use super::Options;
 use crate::evidence::environment::{self, Environment, HOST};
 use crate::evidence::folder::Folder;
+use crate::evidence::privacy;
 use crate::executables::Found;
 use crate::host::{IsolationChoice, LocalHost, Setting as HostSetting, choose_placement, class};
 
@@ -108,14 +110,17 @@ impl Opened {
         rows_before: u64,
         torn_bytes: Option<u64>,
     ) -> Result<(), Failure> {
-        let mut facts = self.host.facts().clone();
-        let boot = self.boot();
-        environment::keep_private(folder, &mut facts)?;
+        privacy::keep(folder, environment.sessions.len())?;
+        let facts = HostFacts {
+            host_name: None,
+            boot_id: None,
+            ..self.host.facts().clone()
+        };
         environment.sessions.push(environment::Session {
             began: clock::rfc3339(clock::realtime_ns()),
             rows_before,
             torn_bytes,
-            boot,
+            boot: self.boot(),
             isolation: self.host.isolation(),
             notes: self.host.notes().to_vec(),
             hosts: BTreeMap::from([(HOST.to_owned(), facts)]),
