@@ -17,7 +17,7 @@ use super::{CaseRows, float};
 use crate::trial::guards::relative_difference;
 
 /// Lost or delivered counts that differ by more than this are another amount of work.
-const UNEQUAL: f64 = 0.001;
+const UNEQUAL: f64 = loss::LIMIT;
 
 /// One load per arm.
 pub(super) fn of_case(plan: &Plan, case: &CaseRows<'_>) -> Vec<Load> {
@@ -35,17 +35,17 @@ pub(super) fn unequal_work(case: &CaseRows<'_>) -> bool {
     let arms = 0..case.arms.len();
     let totals: Vec<Totals> = arms.map(|arm| Totals::of(case.of_arm(arm))).collect();
     let lost = totals.iter().any(|t| over(t.least, t.accepted));
-    // Delivered, at least and at most.
-    let fewest = totals
+    // Of the arm that delivered most, the least; of the one that delivered fewest, the most.
+    let more = totals
         .iter()
         .map(|t| float(t.unique))
         .max_by(f64::total_cmp);
-    let most = totals
+    let fewer = totals
         .iter()
         .map(|t| float(t.accepted.saturating_sub(t.least)))
         .min_by(f64::total_cmp);
-    let apart = fewest.zip(most).is_some_and(|(fewest, most)| {
-        fewest > most && fewest > 0.0 && relative_difference(fewest, most) > UNEQUAL
+    let apart = more.zip(fewer).is_some_and(|(more, fewer)| {
+        more > fewer && more > 0.0 && relative_difference(more, fewer) > UNEQUAL
     });
     lost || apart
 }
@@ -280,7 +280,9 @@ fn delivered(rows: &[&TrialRecord]) -> Option<f64> {
 fn worst_bound(rows: &[&TrialRecord]) -> Option<f64> {
     rows.iter()
         .filter_map(|row| Totals::of_trial(row))
-        .map(|trial| proportion::upper_bound(float(trial.lost), float(trial.accepted), 0.95))
+        .map(|trial| {
+            proportion::upper_bound(float(trial.lost), float(trial.accepted), loss::CONFIDENCE)
+        })
         .collect::<Option<Vec<f64>>>()?
         .into_iter()
         .max_by(f64::total_cmp)

@@ -47,7 +47,7 @@ pub enum LoadReason {
     InvalidTrial,
     /// Some blocks were counted, too few or without all packets.
     MissingBlocks,
-    /// Offered outside 99-101 % of intended.
+    /// Offered further from intended than [`Setting::offered_tolerance`](super::Setting::offered_tolerance).
     OfferedOffTarget,
     /// A back-to-back run over its bound.
     BurstExceeded,
