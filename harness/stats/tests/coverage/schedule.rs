@@ -1,17 +1,16 @@
 //! Hosts that change while a campaign runs: what the drawn order is for.
 
-use crate::noise::Noise;
+use crate::noise::{Noise, Shape};
 use crate::{Arms, assert_between, excludes, share};
 use wiretrial_stats::drift::{PositionEffect, randomization};
-use wiretrial_stats::interval::{Scale, pair_effects};
+use wiretrial_stats::interval::{Scale, Student, pair_effects};
 use wiretrial_stats::order::{First, balanced};
 use wiretrial_stats::random::Stream;
 
 const CAMPAIGNS: u32 = 2_000;
 
-/// 12 pairs under autocorrelated load, drift and a cost of the second place, in a drawn order.
-fn disturbed(noise: &mut Noise, schedule: &mut Stream) -> (Arms, Vec<First>) {
-    let order = balanced(12, schedule).unwrap();
+/// 12 pairs under autocorrelated load, drift and a cost of the second place, in this order.
+fn disturbed(noise: &mut Noise, order: &[First]) -> Arms {
     let mut load = 0.02 * noise.normal();
     let mut slot = 0.0;
     let mut cost = |place: f64| {
@@ -19,7 +18,7 @@ fn disturbed(noise: &mut Noise, schedule: &mut Stream) -> (Arms, Vec<First>) {
         slot += 1.0;
         1.0 + load + 0.05 * slot / 24.0 + 0.01 * place + 0.01 * noise.normal()
     };
-    let values = order
+    order
         .iter()
         .map(|first| {
             let (early, late) = (cost(0.0), cost(1.0));
@@ -29,20 +28,21 @@ fn disturbed(noise: &mut Noise, schedule: &mut Stream) -> (Arms, Vec<First>) {
                 (late, early)
             }
         })
-        .unzip();
-    (values, order)
+        .unzip()
 }
 
 #[test]
 fn drawn_order_withstands_drift_load_and_position() {
     let mut noise = Noise(Stream::new(5));
     let mut schedule = Stream::new(6);
-    let draw = || disturbed(&mut noise, &mut schedule).0;
+    let mut drawn = || balanced(12, &mut schedule).unwrap();
+    let draw = || disturbed(&mut noise, &drawn());
     assert_between(share(12, CAMPAIGNS, draw, excludes(1.0)), 0.0, 0.065);
 
     let (mut randomized, mut adjusted) = (0u32, 0u32);
     for _ in 0..CAMPAIGNS {
-        let ((a, b), order) = disturbed(&mut noise, &mut schedule);
+        let order = drawn();
+        let (a, b) = disturbed(&mut noise, &order);
         let effects = pair_effects(Scale::Ratio, &a, &b).unwrap();
         randomized += u32::from(randomization(&effects, &order).unwrap().value() <= 0.05);
         let limits = PositionEffect::of(&effects, &order)
@@ -67,4 +67,37 @@ fn a_fixed_order_does_not() {
         (0..12).map(pair).unzip()
     };
     assert!(share(12, CAMPAIGNS, &mut place, excludes(1.0)) > 0.4);
+    let fixed = [First::Baseline; 12];
+    let wrong = share(
+        12,
+        CAMPAIGNS,
+        || disturbed(&mut noise, &fixed),
+        excludes(1.0),
+    );
+    println!(
+        "baseline always first, load, drift and position: {:.1} %",
+        100.0 * wrong
+    );
+    assert_between(wrong, 0.55, 0.70);
+}
+
+/// Looking after each pair from 6 to 24, and ending at the first difference, is a test at another
+/// level than it says.
+#[test]
+fn a_campaign_that_ends_at_its_first_welcome_look_errs_more() {
+    let mut noise = Noise(Stream::new(9));
+    let ended = |_: &u32| {
+        let (a, b) = Shape::Normal.arms(24, &mut noise);
+        (6..=24).any(|pairs| {
+            let seen = Student::new(Scale::Ratio, &a[..pairs], &b[..pairs]).unwrap();
+            seen.p() < 0.05
+        })
+    };
+    let wrong = (0..CAMPAIGNS).filter(ended).count();
+    let wrong = f64::from(u32::try_from(wrong).unwrap()) / f64::from(CAMPAIGNS);
+    println!(
+        "a look after each pair from 6 to 24: {:.1} %",
+        100.0 * wrong
+    );
+    assert_between(wrong, 0.17, 0.22);
 }
