@@ -652,9 +652,11 @@ pub struct Floor {
     pub only: Option<String>,
     /// The primary metric, whose floor it is.
     pub metric: Metric,
-    /// Half the width of the 95 % decision interval at the planned pairs, and what the interval lay off no
-    /// difference where it excluded that: of a ratio as a ratio less 1 (0.03 for 3 %), of a difference in
-    /// its unit.
+    /// The floor at the planned pairs ([`ShownFloor::size`](crate::analysis::ShownFloor::size)): of a ratio
+    /// as a ratio less 1 (0.03 for 3 %), of a difference in its unit.
+    pub size: f64,
+    /// The part of it that more pairs make smaller
+    /// ([`ShownFloor::half_width`](crate::analysis::ShownFloor::half_width)), likewise.
     pub half_width: f64,
     /// A/A campaigns it is made from: the middle one of them counts.
     pub occasions: u32,

@@ -345,13 +345,14 @@ fn of_arms(campaign: &Campaign, case: &Case, arms: [usize; 2], known: &[Known]) 
         _ => None,
     };
     let both = [reference, candidate].into_iter().flatten();
-    let larger = both.max_by(|one, other| one.size.total_cmp(&other.size))?;
+    let larger = both.max_by(|one, other| one.shown.size.total_cmp(&other.shown.size))?;
     Some(Floor {
         case: case.name.clone(),
         arm: (campaign.kind == Kind::Table).then(|| name(arms[1])),
         only,
         metric: campaign.design.primary,
-        half_width: round12(larger.size),
+        size: round12(larger.shown.size),
+        half_width: round12(larger.shown.half_width),
         occasions: larger.occasions,
         age_days: larger.age_days,
     })
@@ -359,7 +360,7 @@ fn of_arms(campaign: &Campaign, case: &Case, arms: [usize; 2], known: &[Known]) 
 
 /// What the occasions of one arm's settings say together.
 struct Middle {
-    size: f64,
+    shown: ShownFloor,
     age_days: u32,
     occasions: u32,
 }
@@ -374,13 +375,18 @@ fn of_settings(campaign: &Campaign, case: &Case, arm: usize, known: &[Known]) ->
         let sizes = floors
             .filter(|one| one.metric == metric && one.conditions == conditions)
             .map(|one| scaled(one, campaign.design.pairs));
-        Some((sizes.max_by(f64::total_cmp)?, known.age_days))
+        let highest = sizes.max_by(|one, other| one.size.total_cmp(&other.size))?;
+        Some((highest, known.age_days))
     };
-    let mut occasions: Vec<(f64, u32)> = known.iter().filter_map(highest).collect();
-    occasions.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-    let (size, age_days) = *occasions.get(occasions.len() / 2)?;
+    let mut occasions: Vec<(ShownFloor, u32)> = known.iter().filter_map(highest).collect();
+    let by_size = |one: &(ShownFloor, u32), other: &(ShownFloor, u32)| {
+        let sizes = one.0.size.total_cmp(&other.0.size);
+        sizes.then(one.1.cmp(&other.1))
+    };
+    occasions.sort_by(by_size);
+    let (shown, age_days) = *occasions.get(occasions.len() / 2)?;
     Some(Middle {
-        size,
+        shown,
         age_days,
         occasions: u32::try_from(occasions.len()).unwrap_or(u32::MAX),
     })
@@ -388,12 +394,16 @@ fn of_settings(campaign: &Campaign, case: &Case, arm: usize, known: &[Known]) ->
 
 /// What it would be with another number of pairs: its width follows them, what it lay off no difference
 /// does not.
-fn scaled(one: &OneFloor, pairs: u32) -> f64 {
+fn scaled(one: &OneFloor, pairs: u32) -> ShownFloor {
     let of = |pairs: u32| power::half_width(pairs as usize);
     let scale = one.metric.scale();
     let half = scale.effect(one.half_width);
     let off = scale.effect(one.floor) - half;
-    scale.size(half * of(pairs) / of(one.pairs) + off)
+    let half_then = half * of(pairs) / of(one.pairs);
+    ShownFloor {
+        size: scale.size(half_then + off),
+        half_width: scale.size(half_then),
+    }
 }
 
 #[cfg(test)]
@@ -487,11 +497,12 @@ mod tests {
         let [floor] = &floors[..] else {
             panic!("{floors:?}")
         };
-        assert!((floor.half_width - size).abs() < 1e-9, "{floor:?}");
+        assert!((floor.size - size).abs() < 1e-9, "{floor:?}");
+        assert!((floor.half_width - half_width).abs() < 1e-9, "{floor:?}");
         assert_eq!((floor.occasions, floor.age_days), (3, 1));
         // More pairs see more.
         plan.campaign.design.pairs = 24;
-        let more = of(&plan.campaign, &read.known)[0].half_width;
+        let more = of(&plan.campaign, &read.known)[0].size;
         let off = (1.0 + size) / (1.0 + half_width) - 1.0;
         assert!((off..off + half_width / 2.0).contains(&more), "{more}");
     }
@@ -506,7 +517,7 @@ mod tests {
             .into();
         let both = of(&aa().campaign, &known);
         let worse = of(&aa().campaign, &known[1..]);
-        assert!((both[0].half_width - worse[0].half_width).abs() < 1e-12);
+        assert!((both[0].size - worse[0].size).abs() < 1e-12);
         assert_eq!((both[0].occasions, worse[0].occasions), (2, 1));
     }
 
@@ -529,7 +540,7 @@ mod tests {
         assert_eq!(three[0].occasions, 3);
         assert_eq!(three[0].age_days, 5, "neither the youngest nor the oldest");
         let middle = of(&campaign, &[known(2_000, 5)]);
-        assert!((three[0].half_width - middle[0].half_width).abs() < 1e-12);
+        assert!((three[0].size - middle[0].size).abs() < 1e-12);
     }
 
     #[test]
@@ -564,10 +575,14 @@ mod tests {
         let mut one = occasion(1_000, 1).floors.remove(0);
         (one.metric, one.pairs) = (Metric::ProcessCpuNsPerPacket, 6);
         (one.floor, one.half_width) = (1.02 * 1.01 - 1.0, 0.01);
-        assert!((scaled(&one, 6) - one.floor).abs() < 1e-12);
-        let more = scaled(&one, 24);
+        assert!((scaled(&one, 6).size - one.floor).abs() < 1e-12);
+        let ShownFloor {
+            size: more,
+            half_width,
+        } = scaled(&one, 24);
         let width = power::half_width(24) / power::half_width(6) * 0.01_f64.ln_1p();
         assert!((more - (1.02 * width.exp() - 1.0)).abs() < 1e-12, "{more}");
+        assert!((half_width - width.exp_m1()).abs() < 1e-12, "{half_width}");
     }
 
     #[test]
@@ -606,9 +621,9 @@ mod tests {
         );
         assert_eq!(low.only.as_deref(), Some("baseline"));
         assert_eq!(high.only.as_deref(), Some("candidate"));
-        assert!(low.half_width < high.half_width);
+        assert!(low.size < high.size);
         let both = of(&[plain, changed]);
-        assert_eq!((both.only, both.half_width), (None, high.half_width));
+        assert_eq!((both.only, both.size), (None, high.size));
     }
 
     #[test]

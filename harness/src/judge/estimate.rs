@@ -201,7 +201,7 @@ impl<'a> Estimate<'a> {
     }
 
     fn judge(&self, out: &mut Comparison, course: &Course, asked: &Asked, guards: &Guards) {
-        let floor = asked.floor.map(|floor| floor.half_width);
+        let floor = asked.floor.map(|floor| floor.size);
         let question = Question::new(self.scale, asked.margin).with_floor(floor);
         let mut guards = guards.clone();
         if asked.require_stable

@@ -176,7 +176,7 @@ fn floor(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<(&'static str, String)> 
     }
     let widest = known
         .iter()
-        .fold(0.0, |widest, floor| floor.half_width.max(widest));
+        .fold(0.0, |widest, floor| floor.size.max(widest));
     let occasions = known.iter().map(|floor| floor.occasions).min()?;
     let age = known.iter().map(|floor| floor.age_days).max()?;
     let plural = |n: u32| if n == 1 { "" } else { "s" };
@@ -309,13 +309,14 @@ mod tests {
         assert_eq!(idle, None, "a limit that is explained and never stated");
     }
 
-    fn known_floor(case: &str, half_width: f64, occasions: u32, age_days: u32) -> Floor {
+    fn known_floor(case: &str, size: f64, occasions: u32, age_days: u32) -> Floor {
         Floor {
             case: case.into(),
             arm: None,
             only: None,
             metric: samples::plan().campaign.design.primary,
-            half_width,
+            size,
+            half_width: size,
             occasions,
             age_days,
         }

@@ -173,7 +173,7 @@ fn floor(plan: &Plan, case: &CaseRows<'_>) -> Option<KnownFloor> {
         floor.case == case.case.name && floor.arm == arm && floor.metric == primary
     })?;
     Some(KnownFloor {
-        half_width: floor.half_width,
+        size: floor.size,
         occasions: floor.occasions,
         age_days: floor.age_days,
     })

@@ -88,8 +88,8 @@ pub fn warning(plan: &Plan) -> Option<String> {
     let worst = plan
         .floors
         .iter()
-        .filter(|floor| floor.metric == plan.campaign.design.primary && floor.half_width > margin)
-        .max_by(|one, other| one.half_width.total_cmp(&other.half_width))?;
+        .filter(|floor| floor.metric == plan.campaign.design.primary && floor.size > margin)
+        .max_by(|one, other| one.size.total_cmp(&other.size))?;
     let case = if plan.campaign.cases.len() > 1 {
         format!(" in {}", worst.case)
     } else {
@@ -99,7 +99,7 @@ pub fn warning(plan: &Plan) -> Option<String> {
         "cannot see {} here (A/A floor {}{case}, {}): the verdict will not be decided unless the \
          effect is beyond the floor",
         margin_of(&plan.campaign, margin),
-        size_of(&plan.campaign, worst.half_width),
+        size_of(&plan.campaign, worst.size),
         occasions(worst)
     ))
 }
@@ -146,7 +146,7 @@ pub fn effect(campaign: &Campaign, floors: &[Floor], host_class: &str) -> Option
         } else {
             String::new()
         },
-        size_of(campaign, floor.half_width),
+        size_of(campaign, floor.size),
         occasions(floor),
         number_of(floor.age_days, "day")
     ))
@@ -309,13 +309,14 @@ mod tests {
         }
     }
 
-    fn floor(case: &str, half_width: f64, occasions: u32) -> Floor {
+    fn floor(case: &str, size: f64, occasions: u32) -> Floor {
         Floor {
             case: case.into(),
             arm: None,
             only: None,
             metric: Metric::CaptureCostNsPerPacket,
-            half_width,
+            size,
+            half_width: size,
             occasions,
             age_days: 1,
         }
@@ -393,6 +394,9 @@ mod tests {
             "about 1.4 % with 12 pairs on host 7c1e (A/A floor 1.0 %, 3 occasions, 1 day old)"
         );
         assert_eq!(effect(&plan.campaign, &[], "7c1e"), None);
+        // What lay off no difference is no noise.
+        plan.floors[0].size = 0.05;
+        assert!(line(&plan).starts_with("this host can see about 1.4 %"));
     }
 
     #[test]

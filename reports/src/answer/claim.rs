@@ -85,7 +85,7 @@ pub(super) fn claim(comparison: &Comparison, margin: Option<f64>) -> Claim {
 }
 
 fn is_below_floor(comparison: &Comparison, margin: Option<f64>) -> bool {
-    let floor = comparison.floor.map(|floor| floor.half_width);
+    let floor = comparison.floor.map(|floor| floor.size);
     let wider = floor
         .zip(margin)
         .is_some_and(|(floor, margin)| floor > margin);

@@ -204,7 +204,7 @@ impl<'a> Phrase<'a> {
     /// The known floors of cases, from the lowest to the highest.
     fn floor(&self, members: &[&Comparison]) -> String {
         let floors = members.iter().filter_map(|one| one.floor);
-        let mut floors: Vec<f64> = floors.map(|floor| floor.half_width).collect();
+        let mut floors: Vec<f64> = floors.map(|floor| floor.size).collect();
         floors.sort_by(f64::total_cmp);
         let text = |floor: Option<&f64>| {
             floor.map_or_else(String::new, |floor| {

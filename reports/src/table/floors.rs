@@ -58,7 +58,7 @@ fn row(one: &Comparison, aa: bool) -> Vec<Cell> {
         Cell::Text(one.label()),
         size(here),
         size(one.sd_log.filter(|_| aa)),
-        size(floor.map(|floor| floor.half_width)),
+        size(floor.map(|floor| floor.size)),
         count(floor.map(|floor| floor.occasions)),
         count(floor.map(|floor| floor.age_days)),
     ]

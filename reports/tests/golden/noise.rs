@@ -182,7 +182,7 @@ pub(crate) fn differences() -> Analysis {
 /// The margin is under the floor in one case, and the other lies far beyond both.
 pub(crate) fn below_floor() -> Analysis {
     let floor = Some(KnownFloor {
-        half_width: 0.0405,
+        size: 0.0405,
         occasions: 3,
         age_days: 2,
     });
@@ -279,7 +279,7 @@ fn a_floor_that_does_not_hide_the_margin_is_not_believed() {
     let mut analysis = below_floor();
     let one = &mut analysis.comparisons[0];
     one.floor = Some(KnownFloor {
-        half_width: 0.02,
+        size: 0.02,
         occasions: 3,
         age_days: 2,
     });

@@ -349,7 +349,7 @@ pub struct LevelShift {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KnownFloor {
     /// [`ShownFloor::size`] at the planned pairs, as a ratio less 1 or in the unit of a difference.
-    pub half_width: f64,
+    pub size: f64,
     /// A/A campaigns it is made from.
     pub occasions: u32,
     /// Whole days from the one that counts, the middle one, to the seal.
