@@ -25,7 +25,7 @@ pub use estimate::Estimate;
 pub use family::{Calibration, Family};
 
 /// Schema of `analysis.json`.
-pub const ANALYSIS_SCHEMA: &str = "wiretrial.analysis/2";
+pub const ANALYSIS_SCHEMA: &str = "wiretrial.analysis/3";
 
 /// `analysis.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

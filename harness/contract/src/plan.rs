@@ -23,7 +23,7 @@ use crate::stamp::Form;
 use crate::units::{Family, FrameSize};
 
 /// Schema of `plan.json`.
-pub const PLAN_SCHEMA: &str = "wiretrial.plan/2";
+pub const PLAN_SCHEMA: &str = "wiretrial.plan/3";
 
 /// A campaign with every default filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
