@@ -25,6 +25,7 @@ use wiretrial_contract::record::Flag;
 use crate::number;
 use crate::shorten::listed;
 use claim::{Claim, claim};
+use measure::with_unit;
 use phrase::Phrase;
 
 pub(crate) use claim::words;
@@ -81,15 +82,25 @@ pub fn sentence(answer: &Answer) -> String {
 /// pairs, and what follows from them.
 #[must_use]
 pub fn statement(comparison: &Comparison, margin: Option<f64>) -> String {
-    let title = comparison.metric.title();
+    let (label, title) = (comparison.label(), comparison.metric.title());
+    format!("{label}: {title} {}", numbers(comparison, margin))
+}
+
+/// The same under a title of its own, for values that are of no case and no metric.
+#[must_use]
+pub fn statement_titled(title: &str, comparison: &Comparison, margin: Option<f64>) -> String {
+    format!("{title}: {}", numbers(comparison, margin))
+}
+
+fn numbers(comparison: &Comparison, margin: Option<f64>) -> String {
     let means = match (comparison.mean_baseline, comparison.mean_candidate) {
         (Some(baseline), Some(candidate)) => {
             let digits = mean_decimals(comparison);
+            let candidate = number::decimal(candidate, digits);
             format!(
-                "{} -> {} {}",
+                "{} -> {}",
                 number::decimal(baseline, digits),
-                number::decimal(candidate, digits),
-                comparison.unit
+                with_unit(candidate, &comparison.unit)
             )
         }
         _ => "unknown".into(),
@@ -100,17 +111,18 @@ pub fn statement(comparison: &Comparison, margin: Option<f64>) -> String {
         None => "for information, decides nothing".into(),
         Some(_) => Phrase::of(comparison, margin, 1).verdict(claim(comparison, margin), comparison),
     };
-    let pairs = number::count(comparison.pairs.into());
     format!(
-        "{}: {title} {means}, {effect} {interval} ({}): {follows}",
-        comparison.label(),
-        resting_on(comparison, &format!("{pairs} pairs"))
+        "{means}, {effect} {interval} ({}): {follows}",
+        resting_on(comparison)
     )
 }
 
 /// What an interval rests on: a level and pairs, or that these do not vary, where no level has a meaning.
-#[must_use]
-pub fn resting_on(comparison: &Comparison, pairs: &str) -> String {
+fn resting_on(comparison: &Comparison) -> String {
+    let pairs = match comparison.pairs {
+        1 => "1 pair".into(),
+        pairs => format!("{} pairs", number::count(pairs.into())),
+    };
     let point = comparison.decision.lo95.is_some();
     if point && comparison.flags.contains(&Flag::Deterministic) {
         format!("no variation in {pairs}")

@@ -1,13 +1,12 @@
 //! Pairs of values from elsewhere, compared and judged as the primary metric of a case is.
 
 use serde_json::{Value, json};
-use wiretrial_contract::analysis::{Comparison, Verdict};
+use wiretrial_contract::analysis::Comparison;
 use wiretrial_contract::metric::{Direction, Metric, Scale};
 use wiretrial_contract::plan::Seed;
 use wiretrial_contract::record::Flag;
-use wiretrial_reports::{answer, number};
+use wiretrial_reports::answer;
 use wiretrial_stats::bootstrap::MAX_PAIRS;
-use wiretrial_stats::interval::MIN_PAIRS;
 use wiretrial_stats::random::{Purpose, stream_seed};
 use wiretrial_stats::verdict::Guards;
 
@@ -40,7 +39,7 @@ pub fn judge(pairs: &Pairs, asked: &Asked) -> Comparison {
     let seed = |purpose| stream_seed(purpose, CASE, asked.seed.0);
     let values = Values {
         case: CASE.into(),
-        // What they are called stands in the document.
+        // What they are called stands in the statement and the document.
         metric: Metric::ElapsedNsPerUnit,
         unit: asked.unit.clone(),
         direction: asked.direction,
@@ -58,85 +57,8 @@ pub fn judge(pairs: &Pairs, asked: &Asked) -> Comparison {
     };
     let bootstrap = seed(Purpose::Bootstrap);
     let mut out = estimate::primary(&values, bootstrap, &question, &Guards::default());
-    out.statement = statement(&out, asked);
+    out.statement = answer::statement_titled(&asked.metric, &out, asked.margin);
     out
-}
-
-/// What a person reads: means, effect, decision interval, pairs, and what follows from them.
-fn statement(comparison: &Comparison, asked: &Asked) -> String {
-    let unit = if asked.unit.is_empty() {
-        String::new()
-    } else {
-        format!(" {}", asked.unit)
-    };
-    let ends = comparison.decision.lo95.zip(comparison.decision.hi95);
-    // As many digits as half the interval has a first one.
-    let half = ends.map(|(lo, hi)| (hi - lo) / 2.0);
-    let in_unit = half.map(|half| match asked.scale {
-        Scale::Ratio => half * comparison.mean_baseline.unwrap_or(1.0).abs(),
-        Scale::Difference => half,
-    });
-    let decimal = |value: f64| match in_unit {
-        Some(half) if half > 0.0 => number::decimal(value, number::decimals(half)),
-        _ => number::short(value),
-    };
-    let size = |value: f64| match asked.scale {
-        Scale::Ratio => {
-            let digits = half.map_or(2, |half| number::decimals(half * 100.0));
-            number::change(value - 1.0, digits)
-        }
-        Scale::Difference => format!("{}{unit}", decimal(value)),
-    };
-    let means = comparison.mean_baseline.zip(comparison.mean_candidate);
-    let means = means.map_or("unknown".into(), |(one, other)| {
-        format!("{} -> {}{unit}", decimal(one), decimal(other))
-    });
-    let interval = ends.map_or("no interval".into(), |(lo, hi)| {
-        format!("[{}, {}]", size(lo), size(hi))
-    });
-    let effect = match (asked.scale, comparison.ratio) {
-        (Scale::Ratio, Some(ratio)) => format!("{} ", size(ratio)),
-        _ => String::new(),
-    };
-    let pairs = match comparison.pairs {
-        1 => "1 pair".to_owned(),
-        n => format!("{n} pairs"),
-    };
-    format!(
-        "{}: {means}, {effect}{interval} ({}): {}",
-        asked.metric,
-        answer::resting_on(comparison, &pairs),
-        follows(comparison, asked)
-    )
-}
-
-fn follows(comparison: &Comparison, asked: &Asked) -> String {
-    let margin = asked.margin.map(|margin| match asked.scale {
-        Scale::Ratio => number::margin(margin),
-        Scale::Difference => format!("{} {}", number::short(margin), asked.unit)
-            .trim()
-            .to_owned(),
-    });
-    let margin = margin.unwrap_or_else(|| "a margin".into());
-    let few = usize::try_from(comparison.pairs).is_ok_and(|pairs| pairs < MIN_PAIRS);
-    match comparison.verdict {
-        Some(Verdict::ImprovedWorthwhile) => format!("better by more than {margin}"),
-        Some(Verdict::RegressedWorthwhile) => format!("worse by more than {margin}"),
-        Some(Verdict::Improved) => format!("better, not shown to exceed {margin}"),
-        Some(Verdict::Regressed) => format!("worse, not shown to exceed {margin}"),
-        Some(Verdict::Equivalent) => format!("the same within {margin}"),
-        _ if few && comparison.decision.lo95.is_none() => match comparison.pairs {
-            1 => format!("not decided: 1 pair, {MIN_PAIRS} needed"),
-            n => format!("not decided: {n} pairs, {MIN_PAIRS} needed"),
-        },
-        _ if comparison.decision.lo95.is_none() => "not decided: no interval".into(),
-        _ => {
-            let needs = comparison.pairs_needed.map_or_else(String::new, |pairs| {
-                format!("; if the arms are the same, about {pairs} pairs show it")
-            });
-            format!("not decided, spans no difference; does not establish equivalence{needs}")
-        }
-    }
 }
 
 /// What a reader must know of these numbers beside the statement, a sentence each.
@@ -177,6 +99,7 @@ pub fn document(comparison: &Comparison, asked: &Asked) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wiretrial_contract::analysis::Verdict;
     use wiretrial_stats::order::First;
 
     /// R3 of the reference values: 12 pairs, a ratio of 0.979751.
@@ -257,12 +180,18 @@ mod tests {
 
     #[test]
     fn few_pairs_have_values_and_no_interval() {
-        for (take, said) in [(1, "1 pair, 6 needed"), (5, "5 pairs, 6 needed")] {
+        for (take, said) in [(1, "1 pair"), (5, "5 pairs")] {
             let judged = judge(&pairs(take), &asked(Some(0.03)));
             assert_eq!(judged.verdict, Some(Verdict::Inconclusive));
             assert_eq!(judged.values.len(), take);
             assert_eq!(judged.decision.lo95, None);
-            assert!(judged.statement.ends_with(&format!("not decided: {said}")));
+            assert!(
+                judged.statement.ends_with(&format!(
+                    "no interval (95 %, {said}): not decided, no interval, fewer pairs than an interval needs"
+                )),
+                "{}",
+                judged.statement
+            );
         }
     }
 
@@ -308,6 +237,25 @@ mod tests {
         assert!(found.lag1.is_some() && found.position_effect.is_some());
         let document = document(&above, &asked(None));
         assert_eq!(document["comparisons"][0]["notes"][0], notes(&above)[0]);
+    }
+
+    #[test]
+    fn what_has_no_unit_or_no_margin_says_so_as_a_campaign_does() {
+        let bare = Asked {
+            unit: String::new(),
+            scale: Scale::Difference,
+            ..asked(None)
+        };
+        assert_eq!(
+            judge(&pairs(12), &bare).statement,
+            "time: 100.4 -> 98.4, -2.0 [-2.2, -1.9] (95 %, 12 pairs): better, no margin was declared"
+        );
+        let open = Pairs {
+            values: [[10.0, 11.0], [11.0, 10.0]].repeat(3),
+            orders: Vec::new(),
+        };
+        let open = judge(&open, &bare).statement;
+        assert!(open.contains("not decided, spans 0; does not"), "{open}");
     }
 
     #[test]

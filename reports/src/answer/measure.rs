@@ -11,7 +11,7 @@ use crate::number;
 pub fn margin_text(margin: f64, scale: Scale, unit: &str) -> String {
     match scale {
         Scale::Ratio => number::margin(margin),
-        Scale::Difference => format!("{} {unit}", number::short(margin)),
+        Scale::Difference => with_unit(number::short(margin), unit),
     }
 }
 
@@ -20,7 +20,15 @@ pub fn margin_text(margin: f64, scale: Scale, unit: &str) -> String {
 pub fn floor_text(floor: f64, scale: Scale, unit: &str) -> String {
     match scale {
         Scale::Ratio => format!("{} %", number::two_digits_up(floor * 100.0)),
-        Scale::Difference => format!("{} {unit}", number::two_digits_up(floor)),
+        Scale::Difference => with_unit(number::two_digits_up(floor), unit),
+    }
+}
+
+/// A number with its unit, where it has one.
+pub(super) fn with_unit(number: String, unit: &str) -> String {
+    match unit {
+        "" => number,
+        unit => format!("{number} {unit}"),
     }
 }
 
@@ -33,7 +41,7 @@ pub(crate) fn effect_text(comparison: &Comparison) -> String {
             .map(|change| number::change(change, decimals)),
         Scale::Difference => comparison.difference.map(|difference| {
             let number = number::signed_decimal(difference, decimals);
-            format!("{number} {}", comparison.unit)
+            with_unit(number, &comparison.unit)
         }),
     };
     text.unwrap_or_else(|| match comparison.scale {
@@ -90,12 +98,13 @@ pub(crate) fn change_decimals(comparison: &Comparison) -> usize {
 }
 
 /// Decimals of a comparison's means: what half its decision interval is in the unit of the baseline,
-/// down to its first digit; those of the effect where that is a difference. None without an interval.
+/// down to its first digit; those of the effect where that is a difference. Three digits of the baseline
+/// without an interval.
 pub(crate) fn mean_decimals(comparison: &Comparison) -> usize {
     let half_width = comparison.decision.half_width();
     match (half_width, comparison.scale, comparison.mean_baseline) {
         (Some(half_width), Scale::Ratio, Some(mean)) => number::decimals(half_width * mean.abs()),
         (Some(_), Scale::Difference, _) => change_decimals(comparison),
-        _ => 0,
+        (_, _, mean) => mean.map_or(0, |mean| number::decimals(mean.abs() / 100.0)),
     }
 }
