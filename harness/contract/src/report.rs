@@ -116,6 +116,15 @@ pub struct GroupTally {
 }
 
 impl GroupTally {
+    /// Datagrams the kernel accepted in all: counted ones, warm-up, probes and filler.
+    #[must_use]
+    pub const fn all_accepted(&self) -> u64 {
+        self.accepted
+            .saturating_add(self.warm_up_accepted)
+            .saturating_add(self.probe_accepted)
+            .saturating_add(self.filler_accepted)
+    }
+
     /// Offered load, packets per second: accepted over the measured sending time. `None` when
     /// nothing was accepted.
     #[must_use]

@@ -128,15 +128,7 @@ fn tells_units(program: &PassProgram) -> bool {
 /// A program that says it processed more packets than were sent to it.
 fn more_than_was_sent(row: &TrialRecord) -> Option<Wrong> {
     let processed = row.count()?.counts.processed?;
-    let sent = row.tally()?;
-    let most = [
-        sent.probe_accepted,
-        sent.warm_up_accepted,
-        sent.accepted,
-        sent.filler_accepted,
-    ]
-    .into_iter()
-    .fold(0_u64, u64::saturating_add);
+    let most = row.tally()?.all_accepted();
     (processed > most).then(|| Wrong {
         saw: format!("{} packets processed", number::count(processed)),
         wanted: format!("at most the {} that were sent", number::count(most)),

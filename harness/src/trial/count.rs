@@ -41,11 +41,7 @@ pub fn of_trial(
 ) -> Option<Ledger> {
     let counts = &seen.counts;
     // Probes are sent when its socket is open, so they are in its counts.
-    let beside = sent
-        .warm_up_accepted
-        .saturating_add(sent.probe_accepted)
-        .saturating_add(sent.filler_accepted);
-    let copies_in = sent.accepted.saturating_add(beside);
+    let copies_in = sent.all_accepted();
     let (taken, tail) = match (counts.received, counts.dropped, counts.processed) {
         (Some(received), Some(dropped), processed) => {
             let taken = received.saturating_sub(dropped);
