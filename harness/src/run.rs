@@ -13,17 +13,6 @@ use crate::trial::pair;
 use crate::trial::setting::{Job, Setting};
 use crate::trial::standing::Standing;
 
-/// How the loop ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
-    /// Every planned pair counts, or was replaced by one that does.
-    Finished,
-    /// A case ran out of replacements.
-    Exhausted,
-    /// The budget ended before the plan.
-    Spent,
-}
-
 /// Runs what is left of `plan`, adding to `rows` and `records`. `progress` is told after each pair.
 ///
 /// # Errors
@@ -37,20 +26,15 @@ pub fn run(
     rows: &mut Rows,
     records: &mut Vec<TrialRecord>,
     progress: &mut dyn FnMut(&[TrialRecord]),
-) -> Result<End, Failure> {
+) -> Result<(), Failure> {
     let mut standing = Standing::new(plan);
     standing.add(records);
-    loop {
-        let (planned, replaces, arms) = match standing.step() {
-            Next::Finished => return Ok(End::Finished),
-            Next::Exhausted { .. } => return Ok(End::Exhausted),
-            Next::Spent => return Ok(End::Spent),
-            Next::Run {
-                planned,
-                replaces,
-                arms,
-            } => (planned, replaces, arms),
-        };
+    while let Next::Run {
+        planned,
+        replaces,
+        arms,
+    } = standing.step()
+    {
         let job = Job {
             planned: &planned,
             phase: Phase::Confirm,
@@ -75,6 +59,7 @@ pub fn run(
         }
         progress(records);
     }
+    Ok(())
 }
 
 /// The rows of a pair that is not over: the last ones.

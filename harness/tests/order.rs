@@ -15,7 +15,8 @@ use wiretrial::evidence::rows::{self, Rows};
 use wiretrial::evidence::{replay, verify};
 use wiretrial::judge;
 use wiretrial::pilot;
-use wiretrial::run::{self, End};
+use wiretrial::run;
+use wiretrial::trial::next::{Next, next};
 use wiretrial::trial::pair::{self, PairRun};
 use wiretrial::trial::pairs;
 use wiretrial::trial::setting::Job;
@@ -184,14 +185,14 @@ fn a_signal_ends_the_pair_and_voids_both_members() {
     );
 }
 
-/// Runs a whole campaign; its end, its rows and its analysis.
-fn campaign(plan: &Plan, faults: &[Fault]) -> (End, Vec<TrialRecord>, Analysis) {
+/// Runs a whole campaign; what ended it, its rows and its analysis.
+fn campaign(plan: &Plan, faults: &[Fault]) -> (Next, Vec<TrialRecord>, Analysis) {
     let folder = tempfile::tempdir().unwrap();
     let mut rows = Rows::create(folder.path(), PLAN_SHA256).unwrap();
     let (programs, mut records) = (programs(), Vec::new());
     let setting = setting(plan, &programs);
     let mut host = FakeHost::new(faults);
-    let end = run::run(
+    run::run(
         &mut host,
         &setting,
         plan,
@@ -214,7 +215,7 @@ fn campaign(plan: &Plan, faults: &[Fault]) -> (End, Vec<TrialRecord>, Analysis) 
         host: "a host".into(),
     };
     let analysis = judge::analyse(plan, &records, &identity);
-    (end, records, analysis)
+    (next(plan, &records), records, analysis)
 }
 
 /// Baseline 3,000 ns of CPU and 2,000 ns in the kernel, candidate 500 and 2,000.
@@ -222,7 +223,7 @@ fn campaign(plan: &Plan, faults: &[Fault]) -> (End, Vec<TrialRecord>, Analysis) 
 fn a_campaign_gives_the_ratio_its_costs_have() {
     let plan = plan(&[]);
     let (end, records, analysis) = campaign(&plan, &[]);
-    assert_eq!((end, records.len()), (End::Finished, 24));
+    assert_eq!((end, records.len()), (Next::Finished, 24));
     let primary: Vec<_> = analysis.comparisons.iter().filter(|c| c.primary).collect();
     assert_eq!(primary.len(), 2);
     for comparison in primary {
@@ -298,7 +299,7 @@ fn a_loss_of_one_in_a_hundred_is_found_in_the_ring_and_nothing_is_compared() {
 #[test]
 fn a_candidate_that_always_dies_ends_the_campaign() {
     let (end, records, analysis) = campaign(&plan(&[]), &[Fault::DiesWhenArming("candidate")]);
-    assert_eq!(end, End::Exhausted);
+    assert!(matches!(end, Next::Exhausted { .. }), "{end:?}");
     assert!(!records.is_empty());
     assert_eq!(judge::exit_code(&analysis).0, 4);
     let comparison = analysis.comparisons.iter().find(|c| c.primary).unwrap();
@@ -517,7 +518,7 @@ fn a_budget_ends_a_campaign_between_pairs_and_nothing_is_decided() {
     };
     plan.campaign.design.budget_ns = Some(ended_ns(10));
     let (end, records, analysis) = campaign(&plan, &[]);
-    assert_eq!((end, records.len()), (End::Spent, 22));
+    assert_eq!((end, records.len()), (Next::Spent, 22));
     assert_eq!(replay::check(&plan, &records), Ok(()));
     let more = replay::check(&plan, &whole).unwrap_err();
     assert!(more.message.contains("was over before it"), "{more}");
@@ -553,7 +554,7 @@ fn a_table_sets_every_arm_beside_its_reference() {
     let table = file::parse("t.toml", TABLE, &Overrides::default()).unwrap();
     let plan = fake::campaign::sealed(table);
     let (end, records, analysis) = campaign(&plan, &[]);
-    assert_eq!((end, records.len()), (End::Finished, 18));
+    assert_eq!((end, records.len()), (Next::Finished, 18));
     let first: std::collections::BTreeSet<&str> = records
         .chunks(3)
         .map(|round| round[0].arm.as_str())

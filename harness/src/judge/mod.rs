@@ -34,7 +34,7 @@ use wiretrial_reports::answer;
 
 use rows::CaseRows;
 
-use crate::trial::next::{Next, next};
+use crate::trial::next::next;
 use crate::trial::pairs::{by_pair, counts};
 
 /// What identifies the evidence that is judged.
@@ -48,15 +48,6 @@ pub struct Identity {
     pub host_class: String,
     /// Words for the host.
     pub host: String,
-}
-
-/// What ended a campaign before its plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended<'a> {
-    /// This case ran out of replacements; the others are incomplete.
-    Exhausted(&'a str),
-    /// The budget.
-    Spent,
 }
 
 /// Judges the rows of a sealed plan. Rows of a pilot say nothing.
@@ -77,14 +68,7 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
         .iter()
         .map(|case| CaseRows::of(plan, case, rows))
         .collect();
-    let ended = match next(plan, rows) {
-        Next::Exhausted { case, .. } => {
-            let case = plan.campaign.cases.get(case as usize);
-            case.map(|case| Ended::Exhausted(case.name.as_str()))
-        }
-        Next::Spent => Some(Ended::Spent),
-        Next::Run { .. } | Next::Finished => None,
-    };
+    let ended = &next(plan, rows);
     let mut comparisons: Vec<_> = cases
         .iter()
         .flat_map(|case| {

@@ -9,7 +9,8 @@ use wiretrial_stats::random::{Purpose, stream_seed};
 use wiretrial_stats::verdict::{Guards, Reason};
 
 use super::estimate::{self, Asked, Values};
-use super::{CaseRows, Ended, loads, metrics, work};
+use super::{CaseRows, loads, metrics, work};
+use crate::trial::next::Next;
 use crate::trial::pairs::{by_pair, counts, interrupted};
 
 /// Guards that say nothing of the member in whose row they stand.
@@ -19,7 +20,7 @@ const NOBODYS: [GuardName; 2] = [GuardName::Interrupted, GuardName::PairOffered]
 pub(super) fn comparisons(
     plan: &Plan,
     case: &CaseRows<'_>,
-    ended: Option<Ended<'_>>,
+    ended: &Next,
     layout: Option<Reason>,
 ) -> Vec<Comparison> {
     let primary = plan.campaign.design.primary;
@@ -59,7 +60,7 @@ fn arm(plan: &Plan, case: &CaseRows<'_>) -> Option<String> {
 fn deciding(
     plan: &Plan,
     case: &CaseRows<'_>,
-    ended: Option<Ended<'_>>,
+    ended: &Next,
     layout: Option<Reason>,
     bootstrap: u64,
     permutation: u64,
@@ -179,10 +180,16 @@ fn floor(plan: &Plan, case: &CaseRows<'_>) -> Option<KnownFloor> {
     })
 }
 
-fn guards(plan: &Plan, case: &CaseRows<'_>, ended: Option<Ended<'_>>) -> Guards {
+fn guards(plan: &Plan, case: &CaseRows<'_>, ended: &Next) -> Guards {
     let design = &plan.campaign.design;
     let short = case.pairs.len() < design.pairs as usize;
-    let here = ended == Some(Ended::Exhausted(&case.case.name));
+    let here = match ended {
+        Next::Exhausted { case: at, .. } => {
+            let exhausted = plan.campaign.cases.get(*at as usize);
+            exhausted.is_some_and(|exhausted| exhausted.name == case.case.name)
+        }
+        _ => false,
+    };
     let invalid = if short && here {
         Some(Reason::ReplacementsExhausted)
     } else if !work::wrong(case).is_empty() {
@@ -193,9 +200,9 @@ fn guards(plan: &Plan, case: &CaseRows<'_>, ended: Option<Ended<'_>>) -> Guards 
             .then_some(Reason::CounterMismatch)
     };
     let early = match ended {
-        Some(Ended::Exhausted(_)) => Reason::OtherCaseEnded,
-        Some(Ended::Spent) => Reason::BudgetExhausted,
-        None => Reason::Interrupted,
+        Next::Exhausted { .. } => Reason::OtherCaseEnded,
+        Next::Spent => Reason::BudgetExhausted,
+        Next::Run { .. } | Next::Finished => Reason::Interrupted,
     };
     Guards {
         incomplete: (short && !here).then_some(early),

@@ -33,7 +33,7 @@ use crate::host::{HostLock, Interrupt, IsolationChoice, LocalHost, class};
 use crate::pilot;
 use crate::revision::Built;
 use crate::root::ROOT;
-use crate::run::{self, End};
+use crate::run;
 use crate::trial::next::{Next, next};
 use crate::trial::setting::{InputFiles, Programs, Setting};
 
@@ -314,7 +314,7 @@ impl Session {
     /// # Errors
     ///
     /// As [`run::run`].
-    pub fn run(&mut self, progress: &mut dyn FnMut(&[TrialRecord])) -> Result<End, Failure> {
+    pub fn run(&mut self, progress: &mut dyn FnMut(&[TrialRecord])) -> Result<(), Failure> {
         let raw = self.folder.path().join(RAW);
         let setting = Setting {
             campaign: &self.plan.campaign,
