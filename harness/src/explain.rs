@@ -410,9 +410,8 @@ mod tests {
     }
 
     #[test]
-    fn reasons_of_the_statistics_are_explained() {
-        use wiretrial_stats::loss::LoadReason;
-        use wiretrial_stats::verdict::Reason;
+    fn reasons_are_explained() {
+        use wiretrial_contract::analysis::{LoadReason, Reason};
         let mut names: Vec<&str> = Reason::ALL.map(Reason::name).to_vec();
         names.extend(LoadReason::ALL.map(LoadReason::name));
         let words = words();

@@ -20,7 +20,7 @@ use wiretrial::trial::next::{Next, next};
 use wiretrial::trial::pair::{self, PairRun};
 use wiretrial::trial::pairs;
 use wiretrial::trial::setting::Job;
-use wiretrial_contract::analysis::{Analysis, LoadVerdict, Verdict};
+use wiretrial_contract::analysis::{Analysis, LoadVerdict, Reason, Verdict};
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, LaunchOrder, Plan, Seed};
@@ -292,7 +292,7 @@ fn a_loss_of_one_in_a_hundred_is_found_in_the_ring_and_nothing_is_compared() {
     assert_eq!(load.verdict, LoadVerdict::Fail);
     let comparison = analysis.comparisons.iter().find(|c| c.primary).unwrap();
     assert_eq!(comparison.verdict, Some(Verdict::NotComparable));
-    assert_eq!(comparison.reasons[0], "unequal_work");
+    assert_eq!(comparison.reasons[0], Reason::UnequalWork);
     assert_eq!(judge::exit_code(&analysis).0, 4);
 }
 
@@ -527,7 +527,7 @@ fn a_budget_ends_a_campaign_between_pairs_and_nothing_is_decided() {
     let short: Vec<_> = short.filter(|c| c.pairs < 6).collect();
     assert_eq!(short.len(), 1);
     assert_eq!(short[0].verdict, Some(Verdict::Incomplete));
-    assert_eq!(short[0].reasons[0], "budget_exhausted");
+    assert_eq!(short[0].reasons[0], Reason::BudgetExhausted);
 }
 
 const TABLE: &str = r#"schema = 1
@@ -634,7 +634,7 @@ fn an_arm_is_worthwhile_only_where_the_layout_is_not() {
         .find(|one| one.primary && one.arm.as_deref() == Some("candidate"))
         .unwrap();
     assert_eq!(capped.verdict, Some(Verdict::Improved));
-    assert!(capped.reasons.contains(&"layout_sensitive".to_owned()));
+    assert!(capped.reasons.contains(&Reason::LayoutSensitive));
     assert_eq!(
         capped.randomization_p, None,
         "orders of a table are drawn for all its arms at once"
@@ -672,5 +672,5 @@ fn a_layout_that_is_not_known_lets_no_arm_be_worthwhile() {
     let analysis = judge::analyse(&plan, &rows, &identity);
     let capped = of_candidate(&analysis);
     assert_eq!(capped.verdict, Some(Verdict::Improved));
-    assert!(capped.reasons.contains(&"layout_unknown".to_owned()));
+    assert!(capped.reasons.contains(&Reason::LayoutUnknown));
 }

@@ -6,6 +6,7 @@
 mod comparison;
 mod estimate;
 mod family;
+mod reason;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ pub use comparison::{
 };
 pub use estimate::Estimate;
 pub use family::{Calibration, Family};
+pub use reason::{LoadReason, Reason};
 
 /// Schema of `analysis.json`.
 pub const ANALYSIS_SCHEMA: &str = "wiretrial.analysis/3";
@@ -309,8 +311,8 @@ pub struct Load {
     pub bounds: Vec<String>,
     /// The verdict.
     pub verdict: LoadVerdict,
-    /// Why, in fixed words.
-    pub reasons: Vec<String>,
+    /// Why, the deciding reason first.
+    pub reasons: Vec<LoadReason>,
     /// Notes.
     pub flags: Vec<Flag>,
 }

@@ -224,7 +224,7 @@ fn shown(load: &Load, ledger: &Ledger) -> String {
     let words: Vec<&str> = load
         .reasons
         .iter()
-        .map(String::as_str)
+        .map(|reason| reason.name())
         .chain(flags)
         .collect();
     let words = match &words[..] {

@@ -99,7 +99,7 @@ pub fn document(comparison: &Comparison, asked: &Asked) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wiretrial_contract::analysis::Verdict;
+    use wiretrial_contract::analysis::{Reason, Verdict};
     use wiretrial_stats::order::First;
 
     /// R3 of the reference values: 12 pairs, a ratio of 0.979751.
@@ -204,7 +204,7 @@ mod tests {
         for count in 2..6 {
             let judged = judge(&same(count), &asked(Some(0.02)));
             assert_eq!(judged.verdict, Some(Verdict::Inconclusive));
-            assert_eq!(judged.reasons, ["too_few_pairs"]);
+            assert_eq!(judged.reasons, [Reason::TooFewPairs]);
             assert_eq!((judged.decision.lo95, judged.secondary), (None, None));
             assert_eq!((judged.percentile.lo95, judged.exact), (None, None));
         }

@@ -13,13 +13,13 @@ mod tests {
 
     use serde_json::Value;
     use tempfile::TempDir;
+    use wiretrial_contract::analysis::Reason;
     use wiretrial_contract::control::{GroupName, PassInput};
     use wiretrial_contract::digest::sha256;
     use wiretrial_contract::metric::Metric;
     use wiretrial_contract::plan::{Plan, Work};
     use wiretrial_contract::record::{Delivery, Outcome, TrialRecord};
     use wiretrial_contract::report::GroupTally;
-    use wiretrial_stats::verdict::Reason;
 
     use super::*;
     use crate::evidence::folder::{ANALYSIS, Folder, PLAN};

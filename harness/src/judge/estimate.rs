@@ -233,10 +233,7 @@ impl<'a> Estimate<'a> {
             reasons = vec![Reason::NotPositive];
         }
         out.verdict = Some(words::verdict(judgement.verdict));
-        out.reasons = reasons
-            .iter()
-            .map(|reason| reason.name().to_owned())
-            .collect();
+        out.reasons = reasons.into_iter().map(words::reason).collect();
         out.flags = judgement.flags.iter().copied().map(words::flag).collect();
     }
 
@@ -342,7 +339,7 @@ pub(super) fn count(number: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wiretrial_contract::analysis::Verdict;
+    use wiretrial_contract::analysis::{Reason, Verdict};
     use wiretrial_reports::answer::statement;
 
     fn values(scale: Scale, pairs: &[[f64; 2]]) -> Values {
@@ -426,7 +423,7 @@ mod tests {
             [5.0, 0.0],
         ];
         let open = of(&spread, Some(1.0));
-        assert_eq!(open.reasons, ["spans_no_difference"]);
+        assert_eq!(open.reasons, [Reason::SpansNoDifference]);
         assert!(
             open.statement
                 .contains("not decided, spans 0; does not establish"),
@@ -435,7 +432,7 @@ mod tests {
         );
         // As a ratio the same values cannot be compared.
         let ratio = judged(&values(Scale::Ratio, &spread), Some(0.03));
-        assert_eq!(ratio.reasons, ["not_positive"]);
+        assert_eq!(ratio.reasons, [Reason::NotPositive]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use wiretrial_contract::metric::{Direction, Scale};
 use wiretrial_stats::drift::smallest_randomization_p;
 use wiretrial_stats::interval::{ALPHA_90, ALPHA_95, Limits, Student};
 use wiretrial_stats::proportion::{calibration_limit, calibration_power, sign_test};
-use wiretrial_stats::verdict::{Reason, holm};
+use wiretrial_stats::verdict::holm;
 
 use super::estimate::{costs, count, limits, on};
 use super::gates::BROKEN;
@@ -85,15 +85,11 @@ fn is_better(one: &Comparison) -> Option<bool> {
 /// Whether every case is shown not to be worse by the margin; not decided where all others are but this
 /// host cannot see differences of that size in some.
 fn none_is_worse(decide: &[&Comparison], margin: f64) -> Option<bool> {
-    let (blind, seen): (Vec<&Comparison>, Vec<&Comparison>) =
-        decide.iter().partition(|one| is_below_floor(one));
+    let (blind, seen): (Vec<&Comparison>, Vec<&Comparison>) = decide
+        .iter()
+        .partition(|one| one.is_below_floor(Some(margin)));
     let shown = seen.iter().all(|one| is_not_worse(one, margin));
     (blind.is_empty() || !shown).then_some(shown)
-}
-
-fn is_below_floor(one: &Comparison) -> bool {
-    let reason = Reason::BelowFloor.name();
-    one.verdict == Some(Verdict::Inconclusive) && one.reasons.iter().any(|word| word == reason)
 }
 
 /// Whether the one-sided 95 % bound on the bad side lies within the margin.
@@ -141,6 +137,7 @@ pub(super) fn calibration(comparisons: &[Comparison]) -> Calibration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wiretrial_contract::analysis::{KnownFloor, Reason};
     use wiretrial_contract::metric::Metric;
 
     fn case(name: &str, ratio: f64, half_width: f64, p: Option<f64>) -> Comparison {
@@ -220,7 +217,12 @@ mod tests {
         let wide = case("c", 1.02, 0.02, None);
         assert_eq!(of(&[&better, &wide]).none_worse_than_margin, Some(false));
         let unseen = Comparison {
-            reasons: vec!["below_floor".into()],
+            reasons: vec![Reason::BelowFloor],
+            floor: Some(KnownFloor {
+                half_width: 0.04,
+                occasions: 1,
+                age_days: 0,
+            }),
             ..near.clone()
         };
         assert_eq!(of(&[&better, &unseen]).none_worse_than_margin, None);

@@ -145,7 +145,8 @@ fn why(comparison: &Comparison) -> String {
     if comparison.reasons.is_empty() {
         String::new()
     } else {
-        format!(" ({})", comparison.reasons.join(", "))
+        let reasons: Vec<&str> = comparison.reasons.iter().map(|r| r.name()).collect();
+        format!(" ({})", reasons.join(", "))
     }
 }
 

@@ -13,7 +13,7 @@ use wiretrial_stats::proportion;
 use wiretrial_stats::rank::median;
 
 use self::totals::Totals;
-use super::{CaseRows, float};
+use super::{CaseRows, float, words};
 use crate::trial::guards::relative_difference;
 
 /// Lost or delivered counts that differ by more than this are another amount of work.
@@ -189,11 +189,7 @@ pub(crate) fn of_rows(terms: &Terms<'_>, rows: &[&TrialRecord]) -> Load {
             Vec::new()
         },
         verdict: verdict(graded.verdict),
-        reasons: graded
-            .reasons
-            .iter()
-            .map(|reason| reason.name().to_owned())
-            .collect(),
+        reasons: graded.reasons.into_iter().map(words::load_reason).collect(),
         flags: flags(rows, graded.low_information),
     }
 }
@@ -348,6 +344,7 @@ fn verdict(verdict: loss::LoadVerdict) -> LoadVerdict {
 mod tests {
     use super::*;
     use crate::trial::samples;
+    use wiretrial_contract::analysis::LoadReason;
     use wiretrial_contract::plan::Measured;
     use wiretrial_contract::program::ProgramSpec;
 
@@ -374,7 +371,7 @@ mod tests {
         assert!(!unequal && !tail);
         let (load, unequal, tail) = judged(Some(23_016), Some((0, 1_000)));
         assert_eq!(load.verdict, LoadVerdict::Inconclusive);
-        assert_eq!(load.reasons, ["tail_unknown"]);
+        assert_eq!(load.reasons, [LoadReason::TailUnknown]);
         assert_eq!(
             (load.lost_least, load.lost, load.unique),
             (Some(0), 6_000, 114_000)

@@ -1,7 +1,7 @@
 //! What must hold of every analysis, whatever the rows say: from plan and rows to verdict.
 
 use proptest::prelude::*;
-use wiretrial_contract::analysis::{Analysis, Comparison, Interval, Verdict};
+use wiretrial_contract::analysis::{Analysis, Comparison, Interval, Reason, Verdict};
 use wiretrial_contract::control::PassInput;
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::plan::{Floor, LaunchOrder, Plan};
@@ -153,7 +153,7 @@ fn a_case_that_time_moved_is_unstable_only_where_that_was_declared() {
     plan.campaign.design.require_stable = true;
     let strict = analysis(&plan, &rows);
     assert_eq!(primary(&strict).verdict, Some(Verdict::Unstable));
-    assert_eq!(primary(&strict).reasons, ["change_point"]);
+    assert_eq!(primary(&strict).reasons, [Reason::ChangePoint]);
     assert_eq!(strict.answer.word, "not decided");
 }
 
@@ -194,7 +194,7 @@ fn a_margin_under_the_floor_is_not_decided_and_twenty_fold_is() {
     let small = of(&|pair| [noise(pair), noise(pair + 5) * 98 / 100]);
     let one = primary(&small);
     assert_eq!(one.verdict, Some(Verdict::Inconclusive));
-    assert_eq!(one.reasons, ["below_floor"]);
+    assert_eq!(one.reasons, [Reason::BelowFloor]);
     assert!(
         one.statement
             .ends_with("not decided, cannot see 1 % (floor 4.1 %)"),

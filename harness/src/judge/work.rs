@@ -148,7 +148,7 @@ mod tests {
     use super::super::{Identity, analyse, exit_code};
     use super::*;
     use crate::trial::samples;
-    use wiretrial_contract::analysis::{Analysis, Verdict};
+    use wiretrial_contract::analysis::{Analysis, Reason, Verdict};
     use wiretrial_contract::control::PassInput;
     use wiretrial_contract::exit;
     use wiretrial_contract::plan::Plan;
@@ -272,7 +272,8 @@ mod tests {
             let analysis = campaign(&samples::passes_plan(), change);
             assert_eq!(analysis.verdict, Verdict::Invalid, "change {at}");
             assert_eq!(
-                analysis.comparisons[0].reasons[0], "wrong_result",
+                analysis.comparisons[0].reasons[0],
+                Reason::WrongResult,
                 "change {at}"
             );
             assert_eq!(
@@ -312,7 +313,7 @@ mod tests {
         let analysis = campaign(&plan, quiet);
         let primary = &analysis.comparisons[0];
         assert_eq!(primary.verdict, Some(Verdict::Improved));
-        assert_eq!(primary.reasons, ["work_unproven"]);
+        assert_eq!(primary.reasons, [Reason::WorkUnproven]);
         assert!(primary.flags.contains(&Flag::WorkUnproven));
         assert_eq!(proofs(&analysis), [WorkProof::None; 2]);
         assert!(

@@ -67,7 +67,7 @@ pub(super) fn claim(comparison: &Comparison, margin: Option<f64>) -> Claim {
         Some(Verdict::Improved) => Claim::Better,
         Some(Verdict::Equivalent) => Claim::Same,
         Some(Verdict::Inconclusive) if comparison.decision.lo95.is_none() => Claim::NoInterval,
-        Some(Verdict::Inconclusive) if is_below_floor(comparison, margin) => Claim::BelowFloor,
+        Some(Verdict::Inconclusive) if comparison.is_below_floor(margin) => Claim::BelowFloor,
         Some(Verdict::Inconclusive) => Claim::Open,
         Some(Verdict::Regressed) => Claim::Worse,
         Some(Verdict::RegressedWorthwhile) => Claim::WorseBeyond,
@@ -82,18 +82,6 @@ pub(super) fn claim(comparison: &Comparison, margin: Option<f64>) -> Claim {
     } else {
         Claim::Unsupported
     }
-}
-
-fn is_below_floor(comparison: &Comparison, margin: Option<f64>) -> bool {
-    let floor = comparison.floor.map(|floor| floor.size);
-    let wider = floor
-        .zip(margin)
-        .is_some_and(|(floor, margin)| floor > margin);
-    wider
-        && comparison
-            .reasons
-            .iter()
-            .any(|reason| reason == "below_floor")
 }
 
 /// The verdict of a comparison for a table's cell: `better, > 3 %`, `same, within 3 %`.

@@ -1,6 +1,6 @@
 //! Claims in words, for one case or for all of them.
 
-use wiretrial_contract::analysis::Comparison;
+use wiretrial_contract::analysis::{Comparison, Reason};
 use wiretrial_contract::metric::{Metric, Scale};
 use wiretrial_contract::record::Flag;
 
@@ -247,35 +247,34 @@ impl<'a> Phrase<'a> {
     }
 }
 
-/// A reason's word as a clause; `None` for one that is not in the list.
-fn reason(word: &str) -> Option<&'static str> {
-    Some(match word {
-        "unequal_work" => "the arms did not do the same work",
-        "coupled_limit" => {
+/// A reason as a clause.
+const fn clause(reason: Reason) -> &'static str {
+    match reason {
+        Reason::UnequalWork => "the arms did not do the same work",
+        Reason::CoupledLimit => {
             "the rate was not reached, and the sender also does the capture's kernel work"
         }
-        "budget_exhausted" => "the time was up before the plan was done",
-        "interrupted" => "stopped before the plan was done",
-        "replacements_exhausted" => "more pairs were voided than may be replaced",
-        "wrong_result" => "an arm did wrong work or none",
-        "not_positive" => "a cost was not above 0",
-        "unknown_value" => "a trial has no value of the metric",
-        "other_case_ended" => "another case ended the campaign",
-        "no_margin" => "no margin was declared",
-        "spans_no_difference" => "the interval holds no difference",
-        "below_floor" => "the margin is under the floor",
-        "work_unproven" => "an arm does not say how much it did",
-        "tail_unknown" => "how much an arm lost is a range around the limit",
-        "layout_sensitive" => "its layout alone moves the result",
-        "layout_unknown" => "what its layout does is not known",
-        "voids_on_one_arm" => "the voids gather on one arm",
-        "position_effect" => "the place in a pair moved the result",
-        "order_adjustment" => "adjusting for order changes the verdict",
-        "change_point" => "the level shifted during the campaign",
-        "too_few_pairs" => "fewer pairs than an interval needs",
-        "counter_mismatch" => "the packet counts contradict each other",
-        _ => return None,
-    })
+        Reason::BudgetExhausted => "the time was up before the plan was done",
+        Reason::Interrupted => "stopped before the plan was done",
+        Reason::ReplacementsExhausted => "more pairs were voided than may be replaced",
+        Reason::WrongResult => "an arm did wrong work or none",
+        Reason::NotPositive => "a cost was not above 0",
+        Reason::UnknownValue => "a trial has no value of the metric",
+        Reason::OtherCaseEnded => "another case ended the campaign",
+        Reason::NoMargin => "no margin was declared",
+        Reason::SpansNoDifference => "the interval holds no difference",
+        Reason::BelowFloor => "the margin is under the floor",
+        Reason::WorkUnproven => "an arm does not say how much it did",
+        Reason::TailUnknown => "how much an arm lost is a range around the limit",
+        Reason::LayoutSensitive => "its layout alone moves the result",
+        Reason::LayoutUnknown => "what its layout does is not known",
+        Reason::VoidsOnOneArm => "the voids gather on one arm",
+        Reason::PositionEffect => "the place in a pair moved the result",
+        Reason::OrderAdjustment => "adjusting for order changes the verdict",
+        Reason::ChangePoint => "the level shifted during the campaign",
+        Reason::TooFewPairs => "fewer pairs than an interval needs",
+        Reason::CounterMismatch => "the packet counts contradict each other",
+    }
 }
 
 /// How large the effects are and which way they go: `4 % to 10 % lower`, or `lower by 4 to 10 bytes`.
@@ -315,24 +314,22 @@ fn size(members: &[&Comparison]) -> String {
 }
 
 /// Reasons for which the judge calls nothing worthwhile, whatever the interval says.
-const CAPS: [&str; 4] = [
-    "work_unproven",
-    "tail_unknown",
-    "layout_sensitive",
-    "layout_unknown",
+const CAPS: [Reason; 4] = [
+    Reason::WorkUnproven,
+    Reason::TailUnknown,
+    Reason::LayoutSensitive,
+    Reason::LayoutUnknown,
 ];
 
 fn is_capped(comparison: &Comparison) -> bool {
-    let mut reasons = comparison.reasons.iter();
-    reasons.any(|word| CAPS.contains(&word.as_str()))
+    comparison.reasons.iter().any(|one| CAPS.contains(one))
 }
 
 /// Why nothing is called worthwhile.
 fn unproven(members: &[&Comparison]) -> &'static str {
-    let words = members.iter().flat_map(|comparison| &comparison.reasons);
-    let mut caps = words.filter(|word| CAPS.contains(&word.as_str()));
-    caps.find_map(|word| reason(word))
-        .unwrap_or("its work is not proven")
+    let mut reasons = members.iter().flat_map(|comparison| &comparison.reasons);
+    let cap = reasons.find(|one| CAPS.contains(one));
+    cap.map_or("its work is not proven", |cap| clause(*cap))
 }
 
 /// Beyond the margin by a factor of three (of ratios on the log scale), at the end nearest to no
@@ -373,8 +370,8 @@ fn why(claim: Claim, members: &[&Comparison]) -> String {
         _ => "the evidence does not count",
     };
     let mut texts: Vec<&str> = Vec::new();
-    for word in members.iter().flat_map(|comparison| &comparison.reasons) {
-        let text = reason(word).unwrap_or(word);
+    for reason in members.iter().flat_map(|comparison| &comparison.reasons) {
+        let text = clause(*reason);
         if !texts.contains(&text) {
             texts.push(text);
         }

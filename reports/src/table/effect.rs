@@ -75,10 +75,10 @@ fn row(comparison: &Comparison, margin: Option<f64>) -> Vec<Cell> {
             decimals: digits,
         })
     };
-    let flags = comparison.flags.iter().map(|flag| flag.name().to_owned());
-    let mut reasons: Vec<String> = Vec::new();
+    let flags = comparison.flags.iter().map(|flag| flag.name());
+    let mut reasons: Vec<&str> = Vec::new();
     // A word may be both.
-    for word in comparison.reasons.iter().cloned().chain(flags) {
+    for word in comparison.reasons.iter().map(|r| r.name()).chain(flags) {
         if !reasons.contains(&word) {
             reasons.push(word);
         }

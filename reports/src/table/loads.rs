@@ -49,12 +49,13 @@ fn row(load: &Load) -> Vec<Cell> {
         value.map_or(Cell::Unknown, |value| Cell::Number { value, decimals: 0 })
     };
     let bound = |value: Option<f64>| value.map_or(Cell::Unknown, Cell::Bound);
-    let flags = load.flags.iter().map(|flag| flag.name().to_owned());
-    let words: Vec<String> = load
+    let flags = load.flags.iter().map(|flag| flag.name());
+    let bounds = load.bounds.iter().map(String::as_str);
+    let words: Vec<&str> = load
         .reasons
         .iter()
-        .chain(&load.bounds)
-        .cloned()
+        .map(|reason| reason.name())
+        .chain(bounds)
         .chain(flags)
         .collect();
     vec![

@@ -1,6 +1,6 @@
 //! Packets of a case over both arms: sent, seen, lost, and what the 0.1 % rule says of the worse arm.
 
-use wiretrial_contract::analysis::{Analysis, Load, LoadVerdict};
+use wiretrial_contract::analysis::{Analysis, Load, LoadReason, LoadVerdict};
 use wiretrial_contract::record::Flag;
 
 use super::loads::{verdict_tone, verdict_words};
@@ -48,9 +48,6 @@ pub(crate) fn packets_in(analysis: &Analysis, most: usize) -> Table {
 pub(crate) fn unclean_cases(analysis: &Analysis) -> usize {
     unclean(&by_case(&analysis.loads))
 }
-
-/// The reason of a load whose trials have too few packets for the rule to mean anything.
-const BELOW_MINIMUM: &str = "below_minimum";
 
 fn unclean(groups: &[Vec<&Load>]) -> usize {
     groups
@@ -166,7 +163,7 @@ fn rule(loads: &[&Load]) -> Cell {
     let mut text = verdict_words(verdict).to_owned();
     if verdict == LoadVerdict::Inconclusive && loads.iter().all(|load| load.rule_ok == Some(true)) {
         text += ", rule holds";
-        let few = |load: &&Load| load.reasons.iter().any(|reason| reason == BELOW_MINIMUM);
+        let few = |load: &&Load| load.reasons.contains(&LoadReason::BelowMinimum);
         if loads.iter().any(few) {
             text += ", too few packets";
         }

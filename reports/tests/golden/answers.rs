@@ -1,6 +1,6 @@
 //! The fixed sentences, and the claims they refuse.
 
-use wiretrial_contract::analysis::{Answer, Comparison, LoadVerdict, Verdict};
+use wiretrial_contract::analysis::{Answer, Comparison, LoadVerdict, Reason, Verdict};
 use wiretrial_contract::metric::Metric;
 use wiretrial_contract::record::Flag;
 use wiretrial_reports::answer::{answer, sentence, statement};
@@ -17,9 +17,9 @@ fn said(comparisons: &[Comparison]) -> String {
     sentence(&of(comparisons))
 }
 
-fn with_reason(verdict: Verdict, reason: &str) -> Comparison {
+fn with_reason(verdict: Verdict, reason: Reason) -> Comparison {
     let mut one = effect("20k", [600.0, 601.0], [-1.0, 1.0], verdict);
-    one.reasons = vec![reason.into()];
+    one.reasons = vec![reason];
     one
 }
 
@@ -63,13 +63,12 @@ fn the_statements() {
 #[test]
 fn each_broken_verdict_says_why() {
     let lines: Vec<String> = [
-        (Verdict::NotComparable, "unequal_work"),
-        (Verdict::NotComparable, "coupled_limit"),
-        (Verdict::Unstable, "change_point"),
-        (Verdict::AsymmetricFailures, "voids_on_one_arm"),
-        (Verdict::Incomplete, "interrupted"),
-        (Verdict::Invalid, "replacements_exhausted"),
-        (Verdict::Invalid, "a_word_not_in_the_list"),
+        (Verdict::NotComparable, Reason::UnequalWork),
+        (Verdict::NotComparable, Reason::CoupledLimit),
+        (Verdict::Unstable, Reason::ChangePoint),
+        (Verdict::AsymmetricFailures, Reason::VoidsOnOneArm),
+        (Verdict::Incomplete, Reason::Interrupted),
+        (Verdict::Invalid, Reason::ReplacementsExhausted),
     ]
     .map(|(verdict, reason)| said(&[with_reason(verdict, reason)]))
     .to_vec();

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use wiretrial_contract::analysis::{
     ANALYSIS_SCHEMA, Analysis, Answer, ArmIdentity, Check, Comparison, Conditions, EvidenceClass,
-    Gate, GateCase, Interval, Limitation, Load, LoadVerdict, PassSummary, Verdict, WorkProof,
+    Gate, GateCase, Interval, Limitation, Load, LoadReason, LoadVerdict, PassSummary, Reason,
+    Verdict, WorkProof,
 };
 use wiretrial_contract::control::Isolation;
 use wiretrial_contract::identity::Identity;
@@ -324,7 +325,7 @@ pub(crate) fn commands() -> Analysis {
             Verdict::Improved,
         ),
     );
-    one.reasons = vec!["work_unproven".into()];
+    one.reasons = vec![Reason::WorkUnproven];
     one.flags = vec![Flag::WorkUnproven];
     let mut analysis = analysis(vec![one], Vec::new());
     analysis.campaign = "compare".into();
@@ -368,7 +369,7 @@ pub(crate) fn wrong_work() -> Analysis {
     for comparison in &mut analysis.comparisons {
         if comparison.case == "mix" && comparison.primary {
             comparison.verdict = Some(Verdict::Invalid);
-            comparison.reasons = vec!["wrong_result".into()];
+            comparison.reasons = vec![Reason::WrongResult];
         }
     }
     analysis.passes[1].proof = WorkProof::Wrong;
@@ -392,7 +393,7 @@ pub(crate) fn outside() -> Analysis {
         effect("20k", [900.0, 952.0], [4.1, 7.4], Verdict::Regressed),
         effect("50k", [870.0, 861.0], [-2.9, 0.9], Verdict::Inconclusive),
     ];
-    comparisons[0].reasons = vec!["work_unproven".into()];
+    comparisons[0].reasons = vec![Reason::WorkUnproven];
     comparisons[0].flags = vec![Flag::WorkUnproven];
     let mut all = [loads("20k", 20_000), loads("50k", 50_000)].concat();
     for load in &mut all {
@@ -408,7 +409,7 @@ pub(crate) fn outside() -> Analysis {
     all[1].unique -= 1_300;
     all[1].rule_ok = None;
     all[1].verdict = LoadVerdict::Inconclusive;
-    all[1].reasons = vec!["tail_unknown".into()];
+    all[1].reasons = vec![LoadReason::TailUnknown];
     all[3].lost_least = Some(0);
     all[3].lost = all[3].accepted;
     all[3].unique = 0;
@@ -416,7 +417,7 @@ pub(crate) fn outside() -> Analysis {
     all[3].worst_upper95 = Some(1.0);
     all[3].rule_ok = None;
     all[3].verdict = LoadVerdict::Inconclusive;
-    all[3].reasons = vec!["tail_unknown".into()];
+    all[3].reasons = vec![LoadReason::TailUnknown];
     let mut analysis = analysis(comparisons, all);
     analysis.conditions.topology = "wire".into();
     analysis.conditions.treatment = vec!["program: tcpdump -> dumpcap".into()];
@@ -568,7 +569,7 @@ pub(crate) fn eight() -> Analysis {
         );
         if at == 5 {
             one.verdict = Some(Verdict::NotComparable);
-            one.reasons = vec!["unequal_work".into()];
+            one.reasons = vec![Reason::UnequalWork];
         }
         comparisons.push(one);
         all.extend(loads(&case, 40_000));
@@ -581,7 +582,7 @@ pub(crate) fn eight() -> Analysis {
     failed.worst_upper95 = Some(0.091);
     failed.rule_ok = Some(false);
     failed.verdict = LoadVerdict::Fail;
-    failed.reasons = vec!["repeats_failed".into()];
+    failed.reasons = vec![LoadReason::RepeatsFailed];
     failed.lost_at = BTreeMap::from([
         (Stage::Backlog, None),
         (Stage::Ring, Some(Share::Count(12_340))),
@@ -593,10 +594,10 @@ pub(crate) fn eight() -> Analysis {
 /// A ledger that does not balance in one arm.
 pub(crate) fn invalid() -> Analysis {
     let mut one = effect("20k", [610.0, 612.0], [-0.9, 1.6], Verdict::Invalid);
-    one.reasons = vec!["counter_mismatch".into()];
+    one.reasons = vec![Reason::CounterMismatch];
     let mut both = loads("20k", 20_000);
     both[1].verdict = LoadVerdict::Invalid;
-    both[1].reasons = vec!["counter_mismatch".into()];
+    both[1].reasons = vec![LoadReason::CounterMismatch];
     both[1].unexplained = -17;
     both[1].loss_upper95 = None;
     both[1].worst_upper95 = None;

@@ -3,7 +3,7 @@
 
 use wiretrial_contract::analysis::{
     Analysis, Calibration, Comparison, Diagnostics, Family, Fraction, Interval, KnownFloor,
-    LevelShift, Variant, Verdict,
+    LevelShift, Reason, Variant, Verdict,
 };
 use wiretrial_contract::metric::{Metric, Scale};
 use wiretrial_contract::record::Flag;
@@ -187,7 +187,7 @@ pub(crate) fn below_floor() -> Analysis {
         age_days: 2,
     });
     let mut hidden = fixture::effect("20k", [610.0, 588.0], [-4.9, -2.3], Verdict::Inconclusive);
-    hidden.reasons = vec!["below_floor".into()];
+    hidden.reasons = vec![Reason::BelowFloor];
     let clear = fixture::effect(
         "50k",
         [590.0, 30.0],

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Verdict, round12};
+use super::{Reason, Verdict, round12};
 use crate::metric::{Direction, Metric, Scale};
 use crate::record::Flag;
 
@@ -148,8 +148,8 @@ pub struct Comparison {
     pub floor: Option<KnownFloor>,
     /// The verdict; `None` on a metric that does not decide.
     pub verdict: Option<Verdict>,
-    /// Why, in fixed words.
-    pub reasons: Vec<String>,
+    /// Why, the deciding reason first.
+    pub reasons: Vec<Reason>,
     /// Notes.
     pub flags: Vec<Flag>,
     /// The verdict in a sentence.
@@ -223,6 +223,18 @@ impl Comparison {
             Scale::Ratio => self.ratio,
             Scale::Difference => self.difference,
         }
+    }
+
+    /// Whether nothing is decided because equal arms are known to come out further apart than `margin`.
+    #[must_use]
+    pub fn is_below_floor(&self, margin: Option<f64>) -> bool {
+        let floor = self.floor.map(|floor| floor.size);
+        let wider = floor
+            .zip(margin)
+            .is_some_and(|(floor, margin)| floor > margin);
+        wider
+            && self.verdict == Some(Verdict::Inconclusive)
+            && self.reasons.contains(&Reason::BelowFloor)
     }
 
     /// Of equal arms, how far apart they come out. `None` where the case does not hold, has no interval

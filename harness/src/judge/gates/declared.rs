@@ -149,7 +149,7 @@ fn value(comparison: &Comparison, limit: f64, floor: bool) -> (bool, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wiretrial_contract::analysis::{Interval, Verdict};
+    use wiretrial_contract::analysis::{Interval, Reason, Verdict};
     use wiretrial_contract::metric::Metric;
 
     /// Units per second: the candidate's six values have mean 371,000 and sd 1,000, whose lower 95 %
@@ -273,7 +273,7 @@ mod tests {
     fn a_case_that_does_not_hold_or_a_metric_that_is_not_there_fails() {
         let mut broken = rate("a", [1.2, 1.3]);
         broken.verdict = Some(Verdict::Invalid);
-        broken.reasons = vec!["wrong_result".into()];
+        broken.reasons = vec![Reason::WrongResult];
         let (passed, reason) = judged(Need::Any, &[Test::Up(0.1)], &[broken]);
         assert!(!passed);
         assert_eq!(reason, "not judged: invalid (wrong_result) in case a");

@@ -37,7 +37,6 @@ impl LoadVerdict {
 
 /// Why a load got its verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
 pub enum LoadReason {
     /// No repeat at all.
     NoRepeats,
@@ -73,51 +72,4 @@ pub enum LoadReason {
     Marginal,
     /// The interval of lost packets straddles the limit.
     TailUnknown,
-}
-
-impl LoadReason {
-    /// Every reason.
-    pub const ALL: [Self; 17] = [
-        Self::NoRepeats,
-        Self::CounterMismatch,
-        Self::InvalidTrial,
-        Self::MissingBlocks,
-        Self::OfferedOffTarget,
-        Self::BurstExceeded,
-        Self::StretchExceeded,
-        Self::SenderDrops,
-        Self::PathFailed,
-        Self::RepeatsDisagree,
-        Self::BacklogGrows,
-        Self::RepeatsFailed,
-        Self::BoundAboveLimit,
-        Self::NeedPackets,
-        Self::BelowMinimum,
-        Self::Marginal,
-        Self::TailUnknown,
-    ];
-
-    /// The word used in evidence and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoRepeats => "no_repeats",
-            Self::CounterMismatch => "counter_mismatch",
-            Self::InvalidTrial => "invalid_trial",
-            Self::MissingBlocks => "missing_blocks",
-            Self::OfferedOffTarget => "offered_off_target",
-            Self::BurstExceeded => "burst_exceeded",
-            Self::StretchExceeded => "stretch_exceeded",
-            Self::SenderDrops => "sender_drops",
-            Self::PathFailed => "path_failed",
-            Self::RepeatsDisagree => "repeats_disagree",
-            Self::BacklogGrows => "backlog_grows",
-            Self::RepeatsFailed => "repeats_failed",
-            Self::BoundAboveLimit => "bound_above_limit",
-            Self::NeedPackets => "need_packets",
-            Self::BelowMinimum => "below_minimum",
-            Self::Marginal => "marginal",
-            Self::TailUnknown => "tail_unknown",
-        }
-    }
 }

@@ -49,7 +49,6 @@ impl Verdict {
 
 /// Why a verdict is what it is, where the interval alone does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
 pub enum Reason {
     /// The budget ended before the plan.
     BudgetExhausted,
@@ -96,63 +95,6 @@ pub enum Reason {
     BelowFloor,
     /// The 95 % decision interval contains no difference; this does not establish equivalence.
     SpansNoDifference,
-}
-
-impl Reason {
-    /// Every reason.
-    pub const ALL: [Self; 22] = [
-        Self::BudgetExhausted,
-        Self::Interrupted,
-        Self::OtherCaseEnded,
-        Self::ReplacementsExhausted,
-        Self::WrongResult,
-        Self::CounterMismatch,
-        Self::NotPositive,
-        Self::UnknownValue,
-        Self::VoidsOnOneArm,
-        Self::UnequalWork,
-        Self::CoupledLimit,
-        Self::PositionEffect,
-        Self::OrderAdjustment,
-        Self::ChangePoint,
-        Self::LayoutSensitive,
-        Self::LayoutUnknown,
-        Self::WorkUnproven,
-        Self::TailUnknown,
-        Self::TooFewPairs,
-        Self::NoMargin,
-        Self::BelowFloor,
-        Self::SpansNoDifference,
-    ];
-
-    /// The word used in evidence and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::BudgetExhausted => "budget_exhausted",
-            Self::Interrupted => "interrupted",
-            Self::OtherCaseEnded => "other_case_ended",
-            Self::ReplacementsExhausted => "replacements_exhausted",
-            Self::WrongResult => "wrong_result",
-            Self::CounterMismatch => "counter_mismatch",
-            Self::NotPositive => "not_positive",
-            Self::UnknownValue => "unknown_value",
-            Self::VoidsOnOneArm => "voids_on_one_arm",
-            Self::UnequalWork => "unequal_work",
-            Self::CoupledLimit => "coupled_limit",
-            Self::PositionEffect => "position_effect",
-            Self::OrderAdjustment => "order_adjustment",
-            Self::ChangePoint => "change_point",
-            Self::LayoutSensitive => "layout_sensitive",
-            Self::LayoutUnknown => "layout_unknown",
-            Self::WorkUnproven => "work_unproven",
-            Self::TailUnknown => "tail_unknown",
-            Self::TooFewPairs => "too_few_pairs",
-            Self::NoMargin => "no_margin",
-            Self::BelowFloor => "below_floor",
-            Self::SpansNoDifference => "spans_no_difference",
-        }
-    }
 }
 
 /// What a reader should know beside the verdict.
