@@ -12,149 +12,192 @@ use super::{CaseRows, work};
 
 /// What the evidence does not establish.
 pub(super) fn limitations(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation> {
+    let mut limits = topology(plan);
+    limits.extend(traffic(plan, cases));
+    limits.extend(told(plan, cases));
+    limits.extend(unseen(plan, cases));
+    limits.extend(noise(cases));
+    limits.extend(question(plan, cases));
+    limits
+}
+
+fn limit(word: &str, text: impl Into<String>) -> Limitation {
+    Limitation {
+        word: word.into(),
+        text: text.into(),
+    }
+}
+
+/// What stands between the sender and the receiver.
+fn topology(plan: &Plan) -> Vec<Limitation> {
     let mut limits = Vec::new();
-    let mut add = |word: &str, text: String| {
-        limits.push(Limitation {
-            word: word.into(),
-            text,
-        });
-    };
-    if plan.campaign.workload() == Workload::Live && plan.campaign.topology.coupled() {
-        let interface = plan.campaign.topology.kind.interface();
-        add(
+    let topology = &plan.campaign.topology;
+    let live = plan.campaign.workload() == Workload::Live;
+    if live && topology.coupled() {
+        let interface = topology.kind.interface();
+        limits.push(limit(
             "coupled",
             format!("{interface}: the sender does the kernel's receive work"),
-        );
+        ));
     }
-    if plan.campaign.workload() == Workload::Live
-        && plan.campaign.topology.kind == TopologyKind::Wire
-    {
-        add(
+    if live && topology.kind == TopologyKind::Wire {
+        limits.push(limit(
             "virtual_wire",
-            "veth: no card, driver or interrupt is in it".into(),
-        );
+            "veth: no card, driver or interrupt is in it",
+        ));
         let placement = &plan.placement;
         if placement.steering == Some(Steering::ThreadedNapi) && placement.receive_thread.is_none()
         {
-            add(
+            limits.push(limit(
                 "receive_thread_free",
-                "the kernel thread that receives may run on any CPU".into(),
-            );
+                "the kernel thread that receives may run on any CPU",
+            ));
         }
     }
-    add("one_host", "one host".into());
+    limits.push(limit("one_host", "one host"));
+    limits
+}
+
+/// What was sent or read, and how the arms shared it.
+fn traffic(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation> {
+    let mut limits = Vec::new();
     let mut sizes: Vec<u32> = cases
         .iter()
         .filter_map(|case| Some(case.case.live()?.traffic.frame_size))
         .collect();
     sizes.dedup();
     if let [size] = sizes[..] {
-        add("one_frame_size", format!("{size}-byte frames"));
+        limits.push(limit("one_frame_size", format!("{size}-byte frames")));
     }
     let workload = plan.campaign.workload();
     if workload == Workload::File {
-        add(
+        limits.push(limit(
             "one_input",
-            "the same file again and again, from memory".into(),
-        );
+            "the same file again and again, from memory",
+        ));
     }
     if plan.campaign.design.arrangement == Arrangement::Interleaved {
         let text = match workload {
             Workload::Live => "arms take turns within each second",
             Workload::File | Workload::Command => "passes of the arms alternate",
         };
-        add("interleaved", text.into());
+        limits.push(limit("interleaved", text));
     }
+    limits
+}
+
+/// What the work of the programs does not tell, or costs to be told.
+fn told(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation> {
+    let mut limits = Vec::new();
     let silent = cases.iter().filter(|case| work::silent(case)).count();
     if silent > 0 {
         let text = match cases.len() {
             1 => "a program does not say how much it did".into(),
             all => format!("a program does not say how much it did in {silent} of {all} cases"),
         };
-        add("work_unproven", text);
+        limits.push(limit("work_unproven", text));
     }
-    let left = cases
-        .iter()
-        .flat_map(CaseRows::counted)
+    let left = counted(cases)
         .filter_map(TrialRecord::passes)
         .flatten()
         .filter(|pass| pass.left_processes)
         .count();
     if left > 0 {
-        add(
+        limits.push(limit(
             "left_processes",
             format!("{left} passes left processes behind, whose work is in no time"),
-        );
+        ));
     }
     if plan.campaign.is_diagnostic() {
-        add(
+        limits.push(limit(
             "diagnostic",
-            "allocations were counted, which takes time: no times here".into(),
-        );
-    }
-    if plan.campaign.design.margin.is_none() {
-        add(
-            "no_margin",
-            "no margin declared: nothing can be called the same".into(),
-        );
-    }
-    if let Some((word, text)) = floor(plan, cases) {
-        add(word, text);
-    }
-    let pairs = cases.iter().map(|case| case.pairs.len()).min().unwrap_or(0);
-    if pairs > 0 {
-        let rare = undetectable_mode(pairs) * 100.0;
-        add(
-            "rare_modes",
-            format!("a mode rarer than {rare:.0} % of launches may be missing"),
-        );
-    }
-    if cases
-        .iter()
-        .flat_map(CaseRows::counted)
-        .any(foreign_unknown)
-    {
-        add(
-            "foreign_cpu_unknown",
-            "load of other programs not known".into(),
-        );
-    }
-    // They are in every cost, those of the control port too, and none is taken out.
-    let (calls, ns) = cases
-        .iter()
-        .flat_map(CaseRows::counted)
-        .flat_map(|row| row.tally().into_iter().chain(control_once(row)))
-        .fold((0, 0), |(n, ns), tally| {
-            (n + tally.stalled_calls, ns + tally.stalled_ns)
-        });
-    if calls > 0 {
-        let calls = if calls == 1 {
-            "1 send call".into()
-        } else {
-            format!("{calls} send calls")
-        };
-        let text = format!("{calls} stalled over 1 ms, {} ms in all", ns / 1_000_000);
-        add("stalls", text);
-    }
-    if cases.len() > 1 {
-        add(
-            "many_cases",
-            format!("{} cases, each judged by itself", cases.len()),
-        );
-    }
-    let attempt = plan.attempts();
-    if attempt > 1 {
-        add(
-            "repeated_question",
-            format!("attempt {attempt} at this question"),
-        );
+            "allocations were counted, which takes time: no times here",
+        ));
     }
     limits
 }
 
+/// What differences and modes these pairs cannot show.
+fn unseen(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation> {
+    let mut limits = Vec::new();
+    if plan.campaign.design.margin.is_none() {
+        limits.push(limit(
+            "no_margin",
+            "no margin declared: nothing can be called the same",
+        ));
+    }
+    limits.extend(floor(plan, cases));
+    let pairs = cases.iter().map(|case| case.pairs.len()).min().unwrap_or(0);
+    if pairs > 0 {
+        let rare = undetectable_mode(pairs) * 100.0;
+        limits.push(limit(
+            "rare_modes",
+            format!("a mode rarer than {rare:.0} % of launches may be missing"),
+        ));
+    }
+    limits
+}
+
+/// What the host did beside.
+fn noise(cases: &[CaseRows<'_>]) -> Vec<Limitation> {
+    let mut limits = Vec::new();
+    if counted(cases).any(foreign_unknown) {
+        limits.push(limit(
+            "foreign_cpu_unknown",
+            "load of other programs not known",
+        ));
+    }
+    limits.extend(stalls(cases));
+    limits
+}
+
+/// Send calls that the host held up. They are in every cost, those of the control port too, and none is
+/// taken out.
+fn stalls(cases: &[CaseRows<'_>]) -> Option<Limitation> {
+    let (calls, ns) = counted(cases)
+        .flat_map(|row| row.tally().into_iter().chain(control_once(row)))
+        .fold((0, 0), |(n, ns), tally| {
+            (n + tally.stalled_calls, ns + tally.stalled_ns)
+        });
+    let calls = match calls {
+        0 => return None,
+        1 => "1 send call".into(),
+        calls => format!("{calls} send calls"),
+    };
+    let ms = ns / 1_000_000;
+    Some(limit(
+        "stalls",
+        format!("{calls} stalled over 1 ms, {ms} ms in all"),
+    ))
+}
+
+/// What was asked, of how many cases and how often.
+fn question(plan: &Plan, cases: &[CaseRows<'_>]) -> Vec<Limitation> {
+    let mut limits = Vec::new();
+    if cases.len() > 1 {
+        limits.push(limit(
+            "many_cases",
+            format!("{} cases, each judged by itself", cases.len()),
+        ));
+    }
+    let attempt = plan.attempts();
+    if attempt > 1 {
+        limits.push(limit(
+            "repeated_question",
+            format!("attempt {attempt} at this question"),
+        ));
+    }
+    limits
+}
+
+/// Every trial that counts.
+fn counted<'a>(cases: &'a [CaseRows<'a>]) -> impl Iterator<Item = &'a TrialRecord> {
+    cases.iter().flat_map(CaseRows::counted)
+}
+
 /// How far equal arms are known to come out apart, or that it is not known everywhere. An A/A campaign
 /// shows it itself.
-fn floor(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<(&'static str, String)> {
+fn floor(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<Limitation> {
     let design = &plan.campaign.design;
     // A table has one for every arm but its reference.
     let wanted = plan.campaign.arms.len() - 1;
@@ -172,7 +215,7 @@ fn floor(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<(&'static str, String)> 
             (all, without) if without < all => format!("no A/A floor in {without} of {all} cases"),
             _ => "this campaign has no A/A floor".into(),
         };
-        return (!design.aa).then_some(("no_aa_floor", text));
+        return (!design.aa).then(|| limit("no_aa_floor", text));
     }
     let widest = known
         .iter()
@@ -196,7 +239,7 @@ fn floor(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<(&'static str, String)> 
         plural(occasions),
         plural(age)
     );
-    Some(("aa_floor", text))
+    Some(limit("aa_floor", text))
 }
 
 /// How a case's datagrams are sent or what is read in it, in words.

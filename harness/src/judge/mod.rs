@@ -26,7 +26,7 @@ mod work;
 pub use gates::exit_code;
 
 use wiretrial_contract::analysis::{
-    ANALYSIS_SCHEMA, Analysis, Answer, ArmIdentity, Conditions, Verdict,
+    ANALYSIS_SCHEMA, Analysis, Answer, ArmIdentity, Comparison, Conditions, Verdict,
 };
 use wiretrial_contract::plan::{Kind, Plan};
 use wiretrial_contract::record::{Phase, TrialRecord};
@@ -68,16 +68,7 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
         .iter()
         .map(|case| CaseRows::of(plan, case, rows))
         .collect();
-    let ended = &next(plan, rows);
-    let mut comparisons: Vec<_> = cases
-        .iter()
-        .flat_map(|case| {
-            let layout = paired::layout_sensitive(plan, case);
-            let compared = case.compared().into_iter();
-            compared.flat_map(move |two| paired::comparisons(plan, &two, ended, layout))
-        })
-        .collect();
-    family::adjust(&mut comparisons);
+    let comparisons = compare(plan, &cases, rows);
     let design = &plan.campaign.design;
     let loads: Vec<_> = cases
         .iter()
@@ -123,7 +114,29 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
         class_reasons,
         conditions: conditions(plan, rows, identity),
     };
-    let margin = plan.campaign.design.margin;
+    say(plan, &mut analysis);
+    analysis
+}
+
+/// The comparisons of all cases, adjusted for being many.
+fn compare(plan: &Plan, cases: &[CaseRows<'_>], rows: &[TrialRecord]) -> Vec<Comparison> {
+    let ended = &next(plan, rows);
+    let mut comparisons: Vec<_> = cases
+        .iter()
+        .flat_map(|case| {
+            let layout = paired::layout_sensitive(plan, case);
+            let compared = case.compared().into_iter();
+            compared.flat_map(move |two| paired::comparisons(plan, &two, ended, layout))
+        })
+        .collect();
+    family::adjust(&mut comparisons);
+    comparisons
+}
+
+/// Writes the sentences of an analysis: the statement of every comparison, and the answer over all.
+fn say(plan: &Plan, analysis: &mut Analysis) {
+    let design = &plan.campaign.design;
+    let margin = design.margin;
     for comparison in &mut analysis.comparisons {
         // How far equal arms came out apart is what such a campaign is for.
         comparison.statement = if design.aa {
@@ -132,20 +145,19 @@ fn of_confirmation(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> An
             answer::statement(comparison, margin)
         };
     }
-    analysis.answer = match plan.campaign.kind {
+    let answer = match plan.campaign.kind {
         Kind::Paired => answer::answer(
             &analysis.comparisons,
             &analysis.loads,
             &analysis.passes,
             margin,
         ),
-        Kind::Table => answer::of_table(&analysis),
+        Kind::Table => answer::of_table(analysis),
     };
-    if let Some(calibration) = &analysis.calibration {
-        analysis.answer =
-            answer::of_equal_arms(analysis.answer, calibration, &analysis.comparisons);
-    }
-    analysis
+    analysis.answer = match &analysis.calibration {
+        Some(calibration) => answer::of_equal_arms(answer, calibration, &analysis.comparisons),
+        None => answer,
+    };
 }
 
 /// A count or a time as a real number.
