@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_unit_or_no_margin_says_so_as_a_campaign_does() {
+    fn what_has_no_unit_no_margin_or_no_width_is_said_as_of_a_campaign() {
         let bare = Asked {
             unit: String::new(),
             scale: Scale::Difference,
@@ -250,6 +250,14 @@ mod tests {
             judge(&pairs(12), &bare).statement,
             "time: 100.4 -> 98.4, -2.0 [-2.2, -1.9] (95 %, 12 pairs): better, no margin was declared"
         );
+        let small = |count| Pairs {
+            values: vec![[0.0012, 0.0018]; count],
+            orders: Vec::new(),
+        };
+        for count in [1, 6] {
+            let said = judge(&small(count), &asked(None)).statement;
+            assert!(said.starts_with("time: 0.0012 -> 0.0018 ms, "), "{said}");
+        }
         let open = Pairs {
             values: [[10.0, 11.0], [11.0, 10.0]].repeat(3),
             orders: Vec::new(),

@@ -98,13 +98,17 @@ pub(crate) fn change_decimals(comparison: &Comparison) -> usize {
 }
 
 /// Decimals of a comparison's means: what half its decision interval is in the unit of the baseline,
-/// down to its first digit; those of the effect where that is a difference. Three digits of the baseline
-/// without an interval.
+/// down to its first digit; those of the effect where that is a difference. At least three digits of the
+/// baseline where there is no interval, or one without width.
 pub(crate) fn mean_decimals(comparison: &Comparison) -> usize {
     let half_width = comparison.decision.half_width();
+    let three_digits = |mean: f64| number::decimals(mean.abs() / 100.0);
     match (half_width, comparison.scale, comparison.mean_baseline) {
+        (Some(half_width), Scale::Ratio, Some(mean)) if half_width <= 0.0 => {
+            number::decimals(half_width).max(three_digits(mean))
+        }
         (Some(half_width), Scale::Ratio, Some(mean)) => number::decimals(half_width * mean.abs()),
         (Some(_), Scale::Difference, _) => change_decimals(comparison),
-        (_, _, mean) => mean.map_or(0, |mean| number::decimals(mean.abs() / 100.0)),
+        (_, _, mean) => mean.map_or(0, three_digits),
     }
 }
