@@ -219,7 +219,7 @@ mod tests {
         let unseen = Comparison {
             reasons: vec![Reason::BelowFloor],
             floor: Some(KnownFloor {
-                half_width: 0.04,
+                size: 0.04,
                 occasions: 1,
                 age_days: 0,
             }),
