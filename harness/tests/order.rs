@@ -297,16 +297,20 @@ fn a_loss_of_one_in_a_hundred_is_found_in_the_ring_and_nothing_is_compared() {
 }
 
 #[test]
-fn a_candidate_that_always_dies_ends_the_campaign() {
-    let (end, records, analysis) = campaign(&plan(&[]), &[Fault::DiesWhenArming("candidate")]);
-    assert!(matches!(end, Next::Exhausted { .. }), "{end:?}");
-    assert!(!records.is_empty());
+fn a_candidate_that_always_dies_ends_every_case() {
+    let plan = plan(&[]);
+    let (end, records, analysis) = campaign(&plan, &[Fault::DiesWhenArming("candidate")]);
+    let most = plan.campaign.design.replacements as usize;
+    let cases = analysis.comparisons.iter().filter(|c| c.primary);
+    assert_eq!(
+        (end, records.len()),
+        (Next::Finished, cases.clone().count() * (most + 1) * 2)
+    );
     assert_eq!(judge::exit_code(&analysis).0, 4);
-    let comparison = analysis.comparisons.iter().find(|c| c.primary).unwrap();
-    assert!(matches!(
-        comparison.verdict,
-        Some(Verdict::Invalid | Verdict::Incomplete)
-    ));
+    for comparison in cases {
+        assert_eq!(comparison.verdict, Some(Verdict::Invalid));
+        assert_eq!(comparison.reasons[0], Reason::ReplacementsExhausted);
+    }
 }
 
 #[test]

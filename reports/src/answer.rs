@@ -29,6 +29,7 @@ use measure::with_unit;
 use phrase::Phrase;
 
 pub(crate) use claim::words;
+use measure::spread_text;
 pub(crate) use measure::{change_decimals, effect_text, interval_text, mean_decimals};
 pub use measure::{floor_text, margin_text};
 
@@ -162,12 +163,13 @@ pub fn statement_of_equal_arms(comparison: &Comparison, margin: Option<f64>) -> 
 /// The floor that an A/A comparison shows, if it shows one.
 fn floor(comparison: &Comparison) -> Option<String> {
     let shown = comparison.shown_floor()?;
-    let text = |size: f64| floor_text(size, comparison.scale, &comparison.unit);
+    let text = |size: f64| spread_text(size, comparison.scale, &comparison.unit);
     let effects = match comparison.scale {
         Scale::Ratio => "log pair ratios",
         Scale::Difference => "pair differences",
     };
-    let mut parts = vec![format!("floor {}", text(shown.size))];
+    let floor = floor_text(shown.size, comparison.scale, &comparison.unit);
+    let mut parts = vec![format!("floor {floor}")];
     if let Some(sd) = comparison.sd_log {
         parts.push(format!("sd of {effects} {}", text(sd)));
     }
@@ -199,17 +201,17 @@ pub fn of_equal_arms(
     }
 }
 
-/// `equal arms called different in 1 of 20 cases, no more than chance gives (5 would be: power 4 % if 10 %
-/// were, 37 % if 20 %)`; `None` where so few cases reject nothing.
+/// `equal arms called different in 1 of 20 cases, the method is not rejected (5 would reject it, seen with 4 %
+/// if 10 % were, 37 % if 20 %)`; `None` where so few cases reject nothing.
 fn calibration_clause(calibration: &Calibration) -> Option<String> {
     let held = if calibration.passed? {
-        "no more than"
+        "the method is not rejected"
     } else {
-        "more than"
+        "the method is rejected"
     };
     Some(format!(
-        "equal arms called different in {} of {} cases, {held} chance gives ({} would be more; seen with \
-         {:.0} % if 10 % were, {:.0} % if 20 %)",
+        "equal arms called different in {} of {} cases, {held} ({} reject it, seen with {:.0} % if 10 % were, \
+         {:.0} % if 20 %)",
         calibration.excluded,
         calibration.cases,
         calibration.limit,

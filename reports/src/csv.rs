@@ -38,7 +38,7 @@ fn fields(cell: &Cell) -> Vec<String> {
     match cell {
         Cell::Unknown | Cell::Absent => vec![String::new()],
         Cell::AbsentInterval => vec![String::new(), String::new()],
-        Cell::Size { value, scale } => match scale {
+        Cell::Size { value, scale } | Cell::Spread { value, scale } => match scale {
             Scale::Ratio => vec![percent(*value)],
             Scale::Difference => vec![round12(*value).to_string()],
         },

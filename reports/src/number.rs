@@ -16,14 +16,23 @@ pub fn signed_decimal(value: f64, decimals: usize) -> String {
 /// A positive number with two significant digits, rounded up: the text is never below the number.
 #[must_use]
 pub fn two_digits_up(value: f64) -> String {
+    two_digits(value, |steps| (steps * (1.0 - 1e-9)).ceil())
+}
+
+/// A positive number with two significant digits, rounded to the nearest.
+#[must_use]
+pub fn two_digits_nearest(value: f64) -> String {
+    two_digits(value, f64::round)
+}
+
+fn two_digits(value: f64, whole: impl Fn(f64) -> f64) -> String {
     if value <= 0.0 || !value.is_finite() {
         return "0".into();
     }
     let exponent = exponent(value, 1);
     let decimals = usize::try_from(1 - exponent).unwrap_or(0);
     let step = 10f64.powi(exponent - 1);
-    let steps = (value / step * (1.0 - 1e-9)).ceil();
-    grouped(trimmed(&plain(steps * step, decimals)))
+    grouped(trimmed(&plain(whole(value / step) * step, decimals)))
 }
 
 /// A p value: three digits, `< 0.0001` below that, and 1 only where it is.
@@ -292,6 +301,14 @@ mod tests {
             (99.6, "100"),
         ] {
             assert_eq!(two_digits_up(value), text);
+        }
+        for (value, text) in [
+            (0.0301, "0.03"),
+            (0.1113, "0.11"),
+            (3.25, "3.3"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(two_digits_nearest(value), text);
         }
     }
 

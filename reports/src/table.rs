@@ -171,6 +171,13 @@ pub enum Cell {
         /// The scale.
         scale: Scale,
     },
+    /// The same of something that is measured and not a bound, rounded to the nearest for people.
+    Spread {
+        /// The size: a share of a ratio, or a number of a difference.
+        value: f64,
+        /// The scale.
+        scale: Scale,
+    },
     /// Between two counts, both included: a range for people, the most in CSV.
     Range {
         /// At least.
@@ -295,6 +302,10 @@ impl Cell {
             Self::Size { value, scale } => match scale {
                 Scale::Ratio => format!("{} %", number::two_digits_up(*value * 100.0)),
                 Scale::Difference => number::two_digits_up(*value),
+            },
+            Self::Spread { value, scale } => match scale {
+                Scale::Ratio => format!("{} %", number::two_digits_nearest(*value * 100.0)),
+                Scale::Difference => number::two_digits_nearest(*value),
             },
             Self::Range { least, most } if least == most => number::count(*most),
             Self::Range { least, most } => {

@@ -1,7 +1,7 @@
 """Recomputes Wiretrial evidence with nothing but Python 3.8 or newer: python3 recompute.py [FOLDER]"""
 import functools, hashlib, itertools, json, os, sys; sha = lambda data: hashlib.sha256(data).hexdigest()
 from math import cos, erfc, exp, fsum, isclose, pi, sin, sqrt, tan; mean = lambda values: fsum(values) / len(values)
-FORCES = {why: word for words in ("incomplete budget_exhausted interrupted other_case_ended/invalid"
+FORCES = {why: word for words in ("incomplete budget_exhausted interrupted/invalid"
     " replacements_exhausted wrong_result unknown_value counter_mismatch/asymmetric_failures voids_on_one_arm/"
     "not_comparable unequal_work coupled_limit/unstable position_effect order_adjustment change_point/inconclusive"
     " below_floor/- layout_sensitive layout_unknown work_unproven tail_unknown/. no_margin spans_no_difference"

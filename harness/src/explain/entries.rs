@@ -159,7 +159,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "incomplete",
         "not all planned pairs were run; intervals are descriptive and nothing is decided",
         "the judge, from the plan and the rows",
-        "an interruption, or another case that ran out of replacements",
+        "an interruption, or a budget that was spent",
         "wiretrial run --resume DIR",
     ),
     entry(
@@ -965,7 +965,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(
         Reason,
         "replacements_exhausted",
-        "more pairs were voided than may be replaced",
+        "more pairs of this case were voided than may be replaced; nothing more of it was run, and the other cases went on",
         "the harness, against the cap in the plan",
         "a host that is never quiet, or a rate at its limit",
         "read which guard voided them",
@@ -977,14 +977,6 @@ pub(super) const ENTRIES: &[Entry] = &[
         "the judge, from units, checksums and errors of passes, or more packets than were sent",
         "a candidate that skips or miscounts work",
         "mend the candidate before measuring it",
-    ),
-    entry(
-        Reason,
-        "other_case_ended",
-        "another case ran out of replacements, which ended the campaign before this one was done",
-        "the harness",
-        "a busy host, or an arm that keeps failing",
-        "mend what voided the other case's pairs and ask again; this campaign cannot go on",
     ),
     entry(
         Reason,

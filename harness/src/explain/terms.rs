@@ -40,7 +40,7 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     ),
     (
         "void",
-        "a pair of which a guard did not pass, a member failed or a signal came: kept as rows, in no estimate, replaced up to the declared number",
+        "a pair of which a guard did not pass, a member failed or a signal came: kept as rows, in no estimate, replaced up to the declared number a case, those that a signal ended without counting",
     ),
     (
         "interval",
@@ -251,7 +251,7 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     ),
     (
         "95 % bound",
-        "upper bound of the loss ratio over all trials of an arm, the worse of both arms; with no loss it takes packets to be lost singly",
+        "upper bound of the loss ratio over all trials of an arm in a case, the worst of the arms and cases of its line; with no loss it takes packets to be lost singly",
     ),
     (
         "0.1 % rule",

@@ -36,6 +36,13 @@ pub(super) fn class(plan: &Plan, cases: &[CaseRows<'_>]) -> (EvidenceClass, Vec<
             "not every planned pair counts".into(),
         );
     }
+    let seen: usize = cases.iter().map(CaseRows::ended_after_a_member).sum();
+    if seen > 0 {
+        lower(
+            EvidenceClass::Exploratory,
+            format!("pairs ended by a signal with a member measured: {seen}"),
+        );
+    }
     if plan.rule.foreign_cpu > FOREIGN_CPU {
         let limit = number::margin(plan.rule.foreign_cpu);
         lower(
@@ -108,7 +115,7 @@ mod tests {
     use super::*;
     use crate::trial::samples;
     use wiretrial_contract::identity::Identity;
-    use wiretrial_contract::record::TrialRecord;
+    use wiretrial_contract::record::{Guard, GuardName, Outcome, TrialRecord};
 
     #[test]
     fn the_class_falls_with_what_is_missing() {
@@ -137,6 +144,32 @@ mod tests {
         let mut loud = plan.clone();
         loud.rule.foreign_cpu = 0.5;
         assert_eq!(class_of(&loud, &row, 10), EvidenceClass::Exploratory);
+        let cut = |measured: bool| {
+            let member = |arm: &str, outcome, passed| TrialRecord {
+                arm: arm.into(),
+                outcome,
+                guards: vec![Guard {
+                    name: GuardName::Interrupted,
+                    passed,
+                    saw: String::new(),
+                }],
+                ..row.clone()
+            };
+            let first = if measured {
+                Outcome::Ok
+            } else {
+                Outcome::Voided
+            };
+            let rows = [
+                member("baseline", first, measured),
+                member("candidate", Outcome::Voided, false),
+            ];
+            let mut case = CaseRows::of_pairs(&plan.campaign.cases[0], vec![[&row, &row]; 10]);
+            case.all = rows.iter().collect();
+            class(&plan, &[case]).0
+        };
+        assert_eq!(cut(false), EvidenceClass::Confirmatory);
+        assert_eq!(cut(true), EvidenceClass::Exploratory);
         let mut small = plan;
         samples::live_mut(&mut small.campaign.cases[0])
             .traffic

@@ -183,14 +183,8 @@ fn floor(plan: &Plan, case: &CaseRows<'_>) -> Option<KnownFloor> {
 fn guards(plan: &Plan, case: &CaseRows<'_>, ended: &Next) -> Guards {
     let design = &plan.campaign.design;
     let short = case.pairs.len() < design.pairs as usize;
-    let here = match ended {
-        Next::Exhausted { case: at, .. } => {
-            let exhausted = plan.campaign.cases.get(*at as usize);
-            exhausted.is_some_and(|exhausted| exhausted.name == case.case.name)
-        }
-        _ => false,
-    };
-    let invalid = if short && here {
+    let exhausted = short && voids(case) > design.replacements as usize;
+    let invalid = if exhausted {
         Some(Reason::ReplacementsExhausted)
     } else if !work::wrong(case).is_empty() {
         Some(Reason::WrongResult)
@@ -200,12 +194,11 @@ fn guards(plan: &Plan, case: &CaseRows<'_>, ended: &Next) -> Guards {
             .then_some(Reason::CounterMismatch)
     };
     let early = match ended {
-        Next::Exhausted { .. } => Reason::OtherCaseEnded,
         Next::Spent => Reason::BudgetExhausted,
         Next::Run { .. } | Next::Finished => Reason::Interrupted,
     };
     Guards {
-        incomplete: (short && !here).then_some(early),
+        incomplete: (short && !exhausted).then_some(early),
         invalid,
         asymmetric: asymmetric(plan, case).then_some(Reason::VoidsOnOneArm),
         not_comparable: not_comparable(plan, case),
@@ -228,6 +221,14 @@ fn not_comparable(plan: &Plan, case: &CaseRows<'_>) -> Option<Reason> {
         return Some(Reason::UnequalWork);
     }
     loads::coupled_limit(plan, case).then_some(Reason::CoupledLimit)
+}
+
+/// Pairs that were voided, but for what a signal ended.
+fn voids(case: &CaseRows<'_>) -> usize {
+    let pairs = by_pair(case.all.iter().copied()).into_values();
+    pairs
+        .filter(|rows| !counts(rows) && !interrupted(rows))
+        .count()
 }
 
 /// Whether void trials gather on one arm. A trial counts as void here when it failed itself or one

@@ -1,10 +1,10 @@
 //! The rows of a case as they are judged: by pair or round, the members in the order of the arms.
 
 use wiretrial_contract::plan::{Case, LaunchOrder, Plan};
-use wiretrial_contract::record::TrialRecord;
+use wiretrial_contract::record::{Outcome, TrialRecord};
 use wiretrial_stats::order::First;
 
-use crate::trial::pairs::{by_pair, counts};
+use crate::trial::pairs::{by_pair, counts, interrupted};
 
 /// The rows of one case: the pairs that count, and all of them.
 #[derive(Debug, Clone)]
@@ -36,6 +36,16 @@ impl<'a> CaseRows<'a> {
             .filter_map(|rows| of.by_arm(plan, &rows))
             .collect();
         of
+    }
+
+    /// Pairs that a signal ended though a member of them had been measured: somebody may have looked at it
+    /// first, and such pairs are replaced without a limit.
+    pub(super) fn ended_after_a_member(&self) -> usize {
+        let pairs = by_pair(self.all.iter().copied()).into_values();
+        let measured = |rows: &Vec<&TrialRecord>| rows.iter().any(|row| row.outcome == Outcome::Ok);
+        pairs
+            .filter(|rows| interrupted(rows) && measured(rows))
+            .count()
     }
 
     /// The reference and each of the other arms.

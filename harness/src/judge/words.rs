@@ -36,7 +36,6 @@ pub(super) const fn reason(reason: rule::Reason) -> Reason {
     match reason {
         rule::Reason::BudgetExhausted => Reason::BudgetExhausted,
         rule::Reason::Interrupted => Reason::Interrupted,
-        rule::Reason::OtherCaseEnded => Reason::OtherCaseEnded,
         rule::Reason::ReplacementsExhausted => Reason::ReplacementsExhausted,
         rule::Reason::WrongResult => Reason::WrongResult,
         rule::Reason::CounterMismatch => Reason::CounterMismatch,

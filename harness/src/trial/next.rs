@@ -19,15 +19,9 @@ pub enum Next {
         /// other the next.
         arms: Vec<usize>,
     },
-    /// Every planned pair counts, or one that replaces it does.
+    /// Every planned pair counts, or one that replaces it does, but for cases of which more pairs were
+    /// voided than the plan replaces.
     Finished,
-    /// More pairs of a case were voided than the plan replaces.
-    Exhausted {
-        /// Index of the case.
-        case: u32,
-        /// Its voided pairs.
-        voided: u32,
-    },
     /// The campaign has run for its budget, and pairs are left.
     Spent,
 }
@@ -36,9 +30,9 @@ pub enum Next {
 ///
 /// Planned pairs run in their order; a voided pair is replaced at the end, with its own launch
 /// order, as long as its case has replacements left. Pairs voided by a signal are replaced without
-/// counting against that. A case out of replacements ends the campaign; so does a budget, once the
-/// rows have run for it, for it looks at nothing that was measured. Where members run one after the
-/// other, a pair whose first ones ran goes on with the next.
+/// counting against that. Of a case out of replacements nothing more is run; the others go on. A budget
+/// ends the campaign once the rows have run for it, for it looks at nothing that was measured. Where
+/// members run one after the other, a pair whose first ones ran goes on with the next.
 ///
 /// # Panics
 ///
@@ -133,7 +127,43 @@ mod tests {
         assert_eq!((planned.pair, replaces), (first + 1, Some(first)));
         assert_eq!(planned.order, plan.pairs[0].order);
         all.extend(rows(first + 1, Some(first), &Outcome::Voided));
-        assert_eq!(next(&plan, &all), Next::Exhausted { case: 0, voided: 3 });
+        assert_eq!(next(&plan, &all), Next::Finished);
+    }
+
+    #[test]
+    fn a_case_out_of_replacements_is_left_and_the_others_go_on() {
+        let mut plan = samples::plan();
+        let mut other = plan.campaign.cases[0].clone();
+        other.name = "other".into();
+        plan.campaign.cases.push(other);
+        for planned in plan
+            .pairs
+            .iter_mut()
+            .filter(|planned| planned.pair % 2 == 1)
+        {
+            planned.case = 1;
+        }
+        let mut all = Vec::new();
+        let mut ran = Vec::new();
+        while let Next::Run {
+            planned, replaces, ..
+        } = next(&plan, &all)
+        {
+            ran.push((planned.pair, planned.case));
+            let outcome = if planned.case == 0 {
+                Outcome::Voided
+            } else {
+                Outcome::Ok
+            };
+            let members = rows(planned.pair, replaces, &outcome);
+            all.extend(members.map(|row| TrialRecord {
+                case: plan.campaign.cases[planned.case as usize].name.clone(),
+                ..row
+            }));
+        }
+        // Pairs 0, 2 and 4 are more than the two that may be replaced.
+        assert_eq!(ran, [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]);
+        assert_eq!(next(&plan, &all), Next::Finished);
     }
 
     #[test]

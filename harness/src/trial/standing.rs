@@ -184,16 +184,22 @@ impl<'a> Standing<'a> {
         if let Some(run) = self.rest_of_last() {
             return run;
         }
-        if let Some(exhausted) = self.exhausted() {
-            return exhausted;
-        }
-        if let Some(planned) = self.plan.pairs.get(self.begun) {
+        let mut left = self.plan.pairs[self.begun..].iter();
+        let planned = left.find(|planned| {
+            !self.exhausted(planned.case) && !self.pairs.contains_key(&planned.pair)
+        });
+        if let Some(planned) = planned {
             return self.whole(planned.clone(), None);
         }
-        let Some(void) = self.waiting.first().copied() else {
+        let waiting = self.waiting.iter().filter_map(|void| {
+            let origin = self.pairs[void].origin?;
+            Some((*void, origin))
+        });
+        let mut replaced =
+            waiting.filter(|(_, origin)| !self.exhausted(self.plan.pairs[*origin].case));
+        let Some((void, origin)) = replaced.next() else {
             return Next::Finished;
         };
-        let origin = self.pairs[&void].origin.expect("what waits has an origin");
         let last = self.pairs.keys().next_back().map_or(0, |last| last + 1);
         let number = last.max(self.plan.pairs.len() as u64);
         let planned = self.replacement(origin, number, 0);
@@ -231,25 +237,10 @@ impl<'a> Standing<'a> {
         })
     }
 
-    /// The case that was the first to be out of replacements.
-    fn exhausted(&self) -> Option<Next> {
-        let most = self.plan.campaign.design.replacements;
-        // Which one it was is only looked for where one is, and then the campaign is over.
-        self.voided.values().find(|voided| **voided > most)?;
-        let mut voided: BTreeMap<u32, u32> = BTreeMap::new();
-        let voids = self.pairs.values().filter(|pair| pair.voided());
-        for origin in voids.filter_map(|pair| pair.origin) {
-            let case = self.plan.pairs[origin].case;
-            let count = voided.entry(case).or_default();
-            *count += 1;
-            if *count > most {
-                return Some(Next::Exhausted {
-                    case,
-                    voided: *count,
-                });
-            }
-        }
-        None
+    /// Whether more pairs of a case were voided than the plan replaces.
+    fn exhausted(&self, case: u32) -> bool {
+        let voided = self.voided.get(&case).copied().unwrap_or(0);
+        voided > self.plan.campaign.design.replacements
     }
 
     /// The pair numbered `number` that stands in for one of the plan; `begun` is 1 where it has rows

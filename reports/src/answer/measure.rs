@@ -24,6 +24,14 @@ pub fn floor_text(floor: f64, scale: Scale, unit: &str) -> String {
     }
 }
 
+/// The same of something that is measured and not a bound: rounded to the nearest.
+pub(super) fn spread_text(spread: f64, scale: Scale, unit: &str) -> String {
+    match scale {
+        Scale::Ratio => format!("{} %", number::two_digits_nearest(spread * 100.0)),
+        Scale::Difference => with_unit(number::two_digits_nearest(spread), unit),
+    }
+}
+
 /// A number with its unit, where it has one.
 pub(super) fn with_unit(number: String, unit: &str) -> String {
     match unit {

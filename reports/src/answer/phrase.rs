@@ -260,7 +260,6 @@ const fn clause(reason: Reason) -> &'static str {
         Reason::WrongResult => "an arm did wrong work or none",
         Reason::NotPositive => "a cost was not above 0",
         Reason::UnknownValue => "a trial has no value of the metric",
-        Reason::OtherCaseEnded => "another case ended the campaign",
         Reason::NoMargin => "no margin was declared",
         Reason::SpansNoDifference => "the interval holds no difference",
         Reason::BelowFloor => "the margin is under the floor",

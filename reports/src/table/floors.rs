@@ -50,6 +50,11 @@ fn row(one: &Comparison, aa: bool) -> Vec<Cell> {
             scale: one.scale,
         })
     };
+    let scatter = one.sd_log.filter(|_| aa);
+    let scatter = scatter.map_or(Cell::Absent, |value| Cell::Spread {
+        value,
+        scale: one.scale,
+    });
     let here = one.shown_floor().filter(|_| aa).map(|floor| floor.size);
     let floor = one.floor;
     let count =
@@ -57,7 +62,7 @@ fn row(one: &Comparison, aa: bool) -> Vec<Cell> {
     vec![
         Cell::Text(one.label()),
         size(here),
-        size(one.sd_log.filter(|_| aa)),
+        scatter,
         size(floor.map(|floor| floor.size)),
         count(floor.map(|floor| floor.occasions)),
         count(floor.map(|floor| floor.age_days)),

@@ -10,8 +10,6 @@ pub enum Reason {
     BudgetExhausted,
     /// The campaign was stopped before its plan was done.
     Interrupted,
-    /// Another case ran out of replacements, which ended the campaign.
-    OtherCaseEnded,
     /// More pairs were void than may be replaced.
     ReplacementsExhausted,
     /// The work of an arm was wrong.
@@ -55,10 +53,9 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons of a comparison.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 21] = [
         Self::BudgetExhausted,
         Self::Interrupted,
-        Self::OtherCaseEnded,
         Self::ReplacementsExhausted,
         Self::WrongResult,
         Self::CounterMismatch,
@@ -86,7 +83,6 @@ impl Reason {
         match self {
             Self::BudgetExhausted => "budget_exhausted",
             Self::Interrupted => "interrupted",
-            Self::OtherCaseEnded => "other_case_ended",
             Self::ReplacementsExhausted => "replacements_exhausted",
             Self::WrongResult => "wrong_result",
             Self::CounterMismatch => "counter_mismatch",

@@ -195,24 +195,15 @@ fn unlimited(plan: &Plan, rows: &[TrialRecord]) -> Next {
             planned,
         };
     }
-    let mut voided: BTreeMap<u32, u32> = BTreeMap::new();
-    for (origin, rows) in void(plan, &pairs) {
-        if interrupted(rows) {
-            continue;
-        }
-        let count = voided.entry(origin.case).or_default();
-        *count += 1;
-        if *count > plan.campaign.design.replacements {
-            return Next::Exhausted {
-                case: origin.case,
-                voided: *count,
-            };
-        }
-    }
+    let exhausted = |case: u32| {
+        let voids = void(plan, &pairs).filter(|(_, rows)| !interrupted(rows));
+        let of_case = voids.filter(|(origin, _)| origin.case == case);
+        of_case.count() > plan.campaign.design.replacements as usize
+    };
     if let Some(planned) = plan
         .pairs
         .iter()
-        .find(|planned| !pairs.contains_key(&planned.pair))
+        .find(|planned| !exhausted(planned.case) && !pairs.contains_key(&planned.pair))
     {
         return Next::Run {
             planned: planned.clone(),
@@ -221,7 +212,8 @@ fn unlimited(plan: &Plan, rows: &[TrialRecord]) -> Next {
         };
     }
     let replaced: Vec<u64> = rows.iter().filter_map(|row| row.replaces).collect();
-    let waiting = void(plan, &pairs).find(|(_, rows)| !replaced.contains(&rows[0].pair));
+    let waiting = void(plan, &pairs)
+        .find(|(origin, rows)| !exhausted(origin.case) && !replaced.contains(&rows[0].pair));
     let Some((origin, void)) = waiting else {
         return Next::Finished;
     };

@@ -54,8 +54,6 @@ pub enum Reason {
     BudgetExhausted,
     /// The campaign was stopped before its plan was done.
     Interrupted,
-    /// Another case ran out of replacements, which ended the campaign.
-    OtherCaseEnded,
     /// More pairs were void than may be replaced.
     ReplacementsExhausted,
     /// The work of an arm was wrong.
