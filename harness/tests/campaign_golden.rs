@@ -430,11 +430,13 @@ fn layers_win_in_order() {
     let all = Overrides {
         set: vec!["traffic.duration=300ms".into()],
         pairs: Some(8),
+        margin: Some("5%".into()),
         aa: true,
         quick: true,
         port: Some(5000),
     };
     assert_eq!(shown(&all, "traffic.duration"), ["300ms"; 4]);
+    assert_eq!(shown(&all, "design.margin"), ["5%"; 4]);
     assert_eq!(shown(&all, "design.pairs"), ["8"; 4]);
     assert_eq!(shown(&all, "topology.port"), ["5000"; 4]);
     assert_eq!(

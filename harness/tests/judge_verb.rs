@@ -66,7 +66,7 @@ fn twelve_pairs_of_a_file_or_of_standard_input() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(
         ended.stdout,
-        "time: 100.4 -> 98.4 ms, -2.0 % [-2.2 %, -1.9 %] (95 %, 12 pairs): better by more than 1 %\n  \
+        "time: 100.4 -> 98.4 ms, -2.0 % [-2.2 %, -1.9 %] (95 %, 12 pairs): better, beyond the margin of 1 %\n  \
          randomization p 2/924, as if the given order had been drawn among all balanced ones\n"
     );
     arguments[1] = "-";

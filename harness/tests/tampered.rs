@@ -14,6 +14,7 @@ use nix::unistd::mkfifo;
 use real::{Bench, run};
 use serde_json::Value;
 use tempfile::TempDir;
+use wiretrial::evidence::again;
 use wiretrial::evidence::folder::Folder;
 use wiretrial::evidence::verify::{check_sums, verify};
 use wiretrial_contract::failure::Failure;
@@ -197,6 +198,24 @@ fn hashes_made_again_hide_no_edit() {
         }
     }
     assert!(verify(&evidence.folder()).is_ok(), "nothing of it is left");
+}
+
+#[test]
+fn rows_lost_after_the_end_are_an_edit_and_no_interruption() {
+    let evidence = Finished::new();
+    let rows = fs::read_to_string(evidence.path("trials.jsonl")).unwrap();
+    let lines: Vec<&str> = rows.split_inclusive('\n').collect();
+    let torn = format!("{}{{\"row\":", lines[..lines.len() - 1].concat());
+    for kept in [lines[..lines.len() - 2].concat(), String::new(), torn] {
+        fs::write(evidence.path("trials.jsonl"), kept).unwrap();
+        assert_eq!(evidence.refused().code, 5);
+        let again = again::open(evidence.folder()).unwrap_err();
+        assert_eq!(again.code, 5, "{again}");
+        assert!(
+            again.message.starts_with("trials.jsonl has SHA-256 "),
+            "{again}"
+        );
+    }
 }
 
 #[test]

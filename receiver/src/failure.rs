@@ -13,7 +13,7 @@ pub fn of_capture(error: LiveError) -> Failure {
                 .map_or_else(|_| "PATH".into(), |path| path.display().to_string());
             Failure::host(format!(
                 "{error}. sudo setcap cap_net_raw+ep {program} (again after each rebuild), or \
-                     run in a private network: --isolation sandbox"
+                 capture in a private network: unshare -Urn, or --isolation sandbox of wiretrial"
             ))
         }
         LiveError::Setting { .. } | LiveError::Filter { .. } => Failure::usage(error.to_string()),
@@ -38,7 +38,8 @@ mod tests {
             failure.message,
             format!(
                 "cannot capture on enp3s0: needs cap_net_raw. sudo setcap cap_net_raw+ep {} \
-                 (again after each rebuild), or run in a private network: --isolation sandbox",
+                 (again after each rebuild), or capture in a private network: unshare -Urn, or \
+                 --isolation sandbox of wiretrial",
                 program.display()
             )
         );

@@ -460,8 +460,8 @@ fn what_the_host_lacks_is_named() {
             String::from_utf8(output.stderr).unwrap(),
             format!(
                 "wiretrial-receiver: exit 3: cannot capture on lo: needs cap_net_raw. sudo setcap \
-                 cap_net_raw+ep {program} (again after each rebuild), or run in a private network: \
-                 --isolation sandbox\n"
+                 cap_net_raw+ep {program} (again after each rebuild), or capture in a private \
+                 network: unshare -Urn, or --isolation sandbox of wiretrial\n"
             )
         );
     });

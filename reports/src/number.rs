@@ -188,7 +188,7 @@ pub fn bound_percent(ratio: f64) -> String {
     format!("{} %", trimmed(&text))
 }
 
-/// Decimals that an uncertainty of `half_width` supports: down to its first digit, at most four.
+/// Decimals that an uncertainty of `half_width` supports: down to its first digit, at most twelve.
 /// Without any uncertainty it is two.
 #[must_use]
 pub fn decimals(half_width: f64) -> usize {
@@ -197,7 +197,7 @@ pub fn decimals(half_width: f64) -> usize {
     }
     usize::try_from(-exponent(half_width, 0))
         .unwrap_or(0)
-        .min(MOST_DECIMALS)
+        .min(DECIMALS_OF_A_VALUE)
 }
 
 /// A time in words for a header: `3.2 s`, `38 s`, `1 min 38 s`, `2 h 5 min`.
@@ -222,7 +222,10 @@ pub fn seconds(ns: u64) -> String {
     )
 }
 
+/// Of a percentage.
 const MOST_DECIMALS: usize = 4;
+/// Of a value in its unit: evidence keeps 12 significant digits.
+const DECIMALS_OF_A_VALUE: usize = 12;
 /// Keeps `lost * 100 * 10^decimals * 2` inside 128 bits for every 64-bit count.
 const LOSS_DECIMALS: u32 = 15;
 
@@ -398,7 +401,8 @@ mod tests {
         assert_eq!(decimals(0.3), 1);
         assert_eq!(decimals(0.096), 1);
         assert_eq!(decimals(0.004), 3);
-        assert_eq!(decimals(1e-9), 4);
+        assert_eq!(decimals(1e-9), 9);
+        assert_eq!(decimals(1e-15), 12);
         assert_eq!(decimals(0.0), 2);
     }
 

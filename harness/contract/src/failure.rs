@@ -59,11 +59,28 @@ impl Failure {
 
 impl Failure {
     /// The last line on standard error of a process that ends for this: its name, the code and the
-    /// sentence, with a newline.
+    /// sentence, with a newline. Control characters are made visible, but for the ends of lines: a name in
+    /// a file must not write on the terminal.
     #[must_use]
     pub fn last_line(&self, program: &str) -> String {
-        format!("{program}: exit {}: {}\n", self.code, self.message)
+        let lines = self.message.split('\n').map(visible);
+        let message: Vec<String> = lines.collect();
+        format!("{program}: exit {}: {}\n", self.code, message.join("\n"))
     }
+}
+
+/// A text with its control characters made visible.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let plain = |c: char| !c.is_control() || c == '\t';
+    text.chars().fold(String::new(), |mut shown, c| {
+        if plain(c) {
+            shown.push(c);
+        } else {
+            shown.extend(c.escape_default());
+        }
+        shown
+    })
 }
 
 impl fmt::Display for Failure {
@@ -73,3 +90,18 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_file_does_not_write_on_the_terminal() {
+        let failure = Failure::usage("kind \u{1b}[2Jx\r is none\nsee\tFORMAT.md");
+        assert_eq!(
+            failure.last_line("wiretrial"),
+            "wiretrial: exit 2: kind \\u{1b}[2Jx\\r is none\nsee\tFORMAT.md\n"
+        );
+        assert_eq!(visible("a\nb"), "a\\nb");
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use wiretrial_contract::failure::Failure;
+use wiretrial_contract::failure::{Failure, visible};
 
 use super::gates::{self, Gate};
 use super::keys::{self, Form, Key, Level, Range};
@@ -176,6 +176,7 @@ pub(super) fn typed(key: &'static Key, raw: &Raw, place: &Place) -> Result<Value
 
 /// The sentence for a path that is no key. `prefix` is what stands before every path of its layer.
 pub(super) fn unknown(prefix: &str, path: &str) -> String {
+    let path = &visible(path);
     if keys::is_table(path) {
         return format!("{prefix}{path} is a table; write one of its keys, {path}.KEY = VALUE");
     }

@@ -29,6 +29,8 @@ pub struct Overrides {
     pub set: Vec<String>,
     /// `--pairs`.
     pub pairs: Option<u32>,
+    /// `--margin`.
+    pub margin: Option<String>,
     /// `--aa`.
     pub aa: bool,
     /// `--quick`: [`QUICK`].
@@ -69,6 +71,13 @@ impl Overrides {
                 "design.pairs",
                 &Raw::Integer(pairs.into()),
                 "--pairs",
+            )?);
+        }
+        if let Some(margin) = &self.margin {
+            overlay.push(flag(
+                "design.margin",
+                &Raw::Text(margin.clone()),
+                "--margin",
             )?);
         }
         if self.aa {

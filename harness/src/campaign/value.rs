@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use toml::de::DeValue;
+use wiretrial_contract::failure::visible;
 use wiretrial_contract::program::ReadySign;
 use wiretrial_contract::units::{Bytes, Count, Nanos, Percent};
 
@@ -87,7 +88,7 @@ impl Raw {
 impl fmt::Display for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) => write!(f, "\"{text}\""),
+            Self::Text(text) => write!(f, "\"{}\"", visible(text)),
             Self::Integer(integer) => write!(f, "{integer}"),
             Self::Switch(switch) => write!(f, "{switch}"),
             Self::List(items) => {

@@ -124,6 +124,7 @@ fn open(
         receive_cpu,
         interrupt: interrupt.clone(),
         lock: None,
+        say: output::note,
     })
 }
 

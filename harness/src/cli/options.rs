@@ -8,6 +8,7 @@ use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Campaign, Seed};
 use wiretrial_contract::units::{Nanos, UnitError};
 
+use super::output;
 use crate::campaign::keys::{self, Range};
 use crate::campaign::overrides::Overrides;
 use crate::executables::Named;
@@ -20,6 +21,10 @@ pub(super) struct CampaignOptions {
     /// Pairs per case, even, at least 6
     #[arg(long, value_name = "N")]
     pairs: Option<u32>,
+    /// Smallest change worth having, declared before the data: 3%, or a number where the metric is
+    /// compared as a difference
+    #[arg(long, value_name = "MARGIN")]
+    margin: Option<String>,
     /// Run the candidate against itself, to see the floor of this host
     #[arg(long)]
     aa: bool,
@@ -39,6 +44,7 @@ impl CampaignOptions {
         Overrides {
             set: self.set.clone(),
             pairs: self.pairs,
+            margin: self.margin.clone(),
             aa: self.aa,
             quick: self.quick,
             port: self.port,
@@ -104,6 +110,7 @@ impl HostOptions {
             interrupt,
             lock: None,
             ci_attempt: ci_attempt(|name| std::env::var(name).ok()),
+            say: output::note,
         }
     }
 }

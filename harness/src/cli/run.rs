@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["campaign", "out", "seed", "pairs", "aa", "set", "quick", "port", "time"]
+        conflicts_with_all = ["campaign", "out", "seed", "pairs", "margin", "aa", "set", "quick", "port", "time"]
     )]
     resume: Option<PathBuf>,
     /// Evidence folder to make; below evidence/ when left out

@@ -23,7 +23,7 @@ use wiretrial_contract::units::Family;
 use wiretrial_stats::loss::OFFERED_TOLERANCE;
 
 use crate::judge::loads::{Terms, of_rows};
-use crate::trial::ledger;
+use crate::trial::{ledger, plausible};
 
 /// Schema of what `wiretrial-generator send` prints.
 const GENERATOR: &str = "wiretrial.by-hand-generator/1";
@@ -59,10 +59,13 @@ pub struct Judged {
 ///
 /// # Errors
 ///
-/// Exit 2: a file is missing, no such report, of another version, the other's, or of another trial.
+/// Exit 2: a file is missing, no such report, one that contradicts itself, of another version, the other's, or of another trial.
 pub fn judge(generator: &Path, receiver: &Path) -> Result<Judged, Failure> {
     let sent: Sent = read(generator, GENERATOR)?;
     let seen: Seen = read(receiver, RECEIVER)?;
+    let wrong = |path: &Path, what: String| Failure::usage(format!("{} {what}", path.display()));
+    plausible::generator(&sent.prepare.groups, &sent.report, 1, u64::MAX)
+        .map_err(|what| wrong(generator, what))?;
     let ([group], [_]) = (&sent.prepare.groups[..], &sent.report.groups[..]) else {
         return Err(Failure::usage(format!(
             "{} has {} groups of datagrams; a trial by hand has one",
@@ -79,6 +82,9 @@ pub fn judge(generator: &Path, receiver: &Path) -> Result<Judged, Failure> {
             receiver.display()
         )));
     }
+    let planned = seen.prepare.planned.iter();
+    let planned = planned.fold(0, |sum: u64, flow| sum.saturating_add(*flow));
+    plausible::sequences(&seen.report, planned, u64::MAX).map_err(|what| wrong(receiver, what))?;
     Ok(joined(sent, &group, seen))
 }
 

@@ -256,7 +256,7 @@ mod tests {
         };
         for count in [1, 6] {
             let said = judge(&small(count), &asked(None)).statement;
-            assert!(said.starts_with("time: 0.0012 -> 0.0018 ms, "), "{said}");
+            assert!(said.starts_with("time: 0.00120 -> 0.00180 ms, "), "{said}");
         }
         let open = Pairs {
             values: [[10.0, 11.0], [11.0, 10.0]].repeat(3),

@@ -6,9 +6,10 @@ use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::TrialRecord;
 
 use super::environment::Environment;
-use super::folder::{Folder, RAW};
+use super::folder::{Folder, RAW, SUMS};
 use super::replay;
-use super::rows::Rows;
+use super::rows::{self, Rows};
+use super::verify;
 use crate::campaign::plan as sealing;
 
 /// What there is of a campaign.
@@ -33,13 +34,17 @@ pub struct Again {
 ///
 /// # Errors
 ///
-/// A file cannot be read (exit 4), or the plan, a row before the last or the environment does not hold
-/// (exit 5).
+/// A file cannot be read (exit 4), or the plan, a row before the last or the environment does not hold, or
+/// the rows are not those that were judged (exit 5).
 pub fn open(folder: Folder) -> Result<Again, Failure> {
     let (plan, plan_sha256) = folder.plan()?;
     sealing::check(&plan)?;
     let environment = Environment::read(&folder)?;
+    if folder.path().join(SUMS).exists() {
+        verify::check_sum(&folder, rows::FILE)?;
+    }
     let resumed = Rows::resume(folder.path(), &plan_sha256)?;
+    environment.check(resumed.records.len() as u64)?;
     replay::check(&plan, &resumed.records)?;
     Ok(Again {
         folder,
@@ -67,13 +72,15 @@ impl Again {
     }
 
     /// Puts right what a crash left: the bytes of a torn line go to `raw/torn-N` before they are cut,
-    /// and half-written files away. The number of torn bytes.
+    /// and half-written files away. The hashes go too: what follows makes other evidence of it. The number
+    /// of torn bytes.
     ///
     /// # Errors
     ///
     /// The torn bytes cannot be written or cut (exit 4).
     pub fn mend(&mut self) -> Result<Option<u64>, Failure> {
         self.folder.drop_parts()?;
+        self.folder.drop_sums()?;
         let Some(bytes) = self.torn.take() else {
             return Ok(None);
         };

@@ -70,6 +70,32 @@ impl Environment {
             .map_err(|error| Failure::mismatch(format!("{FILE}: {error}")))
     }
 
+    /// The last session that began before there were so many rows.
+    #[must_use]
+    pub fn last_that_ran(&self, rows: u64) -> Option<&Session> {
+        let mut sessions = self.sessions.iter().rev();
+        sessions.find(|session| session.rows_before < rows)
+    }
+
+    /// Checks that sessions began with the rows there were, of so many there are; before the first there
+    /// is none.
+    ///
+    /// # Errors
+    ///
+    /// They did not (exit 5).
+    pub fn check(&self, rows: u64) -> Result<(), Failure> {
+        let sessions = self.sessions.iter();
+        let before: Vec<u64> = sessions.map(|session| session.rows_before).collect();
+        let first = before.first().copied().unwrap_or(rows);
+        let last = before.last().copied().unwrap_or(0);
+        if first == 0 && before.is_sorted() && last <= rows {
+            return Ok(());
+        }
+        Err(Failure::mismatch(format!(
+            "{FILE}: sessions began with {before:?} rows of {rows}"
+        )))
+    }
+
     /// Writes it.
     ///
     /// # Errors
@@ -83,5 +109,44 @@ impl Environment {
 impl Default for Environment {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sessions(before: &[u64]) -> Environment {
+        let session = |rows_before: &u64| Session {
+            began: format!("2026-01-01T00:00:{rows_before:02}Z"),
+            rows_before: *rows_before,
+            torn_bytes: None,
+            boot: None,
+            isolation: Isolation::None,
+            notes: Vec::new(),
+            hosts: BTreeMap::new(),
+            classes: BTreeMap::new(),
+            libpcap: None,
+        };
+        Environment {
+            sessions: before.iter().map(session).collect(),
+            ..Environment::new()
+        }
+    }
+
+    #[test]
+    fn a_session_that_ran_nothing_is_not_the_last_that_ran() {
+        let environment = sessions(&[0, 4, 12, 12]);
+        assert_eq!(environment.last_that_ran(12).unwrap().rows_before, 4);
+        assert!(sessions(&[0]).last_that_ran(0).is_none());
+    }
+
+    #[test]
+    fn sessions_begin_with_the_rows_there_were() {
+        assert_eq!(sessions(&[0, 4, 12]).check(12), Ok(()));
+        assert_eq!(sessions(&[]).check(0), Ok(()));
+        for (before, rows) in [(&[1][..], 4), (&[0, 5, 4], 9), (&[0, 12], 6), (&[], 2)] {
+            assert_eq!(sessions(before).check(rows).unwrap_err().code, 5);
+        }
     }
 }

@@ -6,8 +6,8 @@
 //! A file that does not hold together is ignored and said so; none is ever trusted beyond that: what
 //! was sealed of it stands in the plan.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write};
+use std::fs::{self, File};
+use std::io::{Read as _, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use wiretrial_contract::analysis::{Analysis, Comparison, ShownFloor, Verdict, ro
 use wiretrial_contract::clock;
 use wiretrial_contract::digest::sha256;
 use wiretrial_contract::failure::Failure;
-use wiretrial_contract::metric::Metric;
+use wiretrial_contract::metric::{Metric, Scale};
 use wiretrial_contract::plan::{Campaign, Case, Floor, Kind, Measured, PassProgram, Plan, Work};
 use wiretrial_contract::program::ProgramSpec;
 use wiretrial_stats::bootstrap::MAX_PAIRS;
@@ -34,6 +34,10 @@ const LARGEST: u64 = 1 << 20;
 pub const FOLDER: &str = "floors";
 /// Days after which a floor is no longer taken over: hosts change.
 pub const MAX_AGE_DAYS: u32 = 14;
+/// A half width below is rounding: evidence keeps 12 significant digits.
+const LEAST_WIDTH: f64 = 1e-12;
+/// A ratio above, less 1, is no floor that a host can have: equal arms a million times apart.
+const LARGEST_FLOOR: f64 = 1e6;
 const DAY_NS: u64 = 86_400_000_000_000;
 /// Digits of the host class in a folder's name, and of the plan in a file's.
 const CLASS_DIGITS: usize = 4;
@@ -47,7 +51,7 @@ pub struct Occasion {
     pub schema: String,
     /// SHA-256 of the host class.
     pub host_class: String,
-    /// When it ended, RFC 3339.
+    /// When the last session began that ran some of it, RFC 3339.
     pub measured: String,
     /// SHA-256 of its plan.
     pub plan_sha256: String,
@@ -105,7 +109,7 @@ impl Occasion {
         plan: &Plan,
         analysis: &Analysis,
         host_class: &str,
-        now_ns: u64,
+        measured: String,
         evidence: Option<String>,
     ) -> Option<Self> {
         let verdict = |of: &Comparison| {
@@ -124,7 +128,7 @@ impl Occasion {
         let mut occasion = Self {
             schema: SCHEMA.into(),
             host_class: host_class.into(),
-            measured: clock::rfc3339(now_ns),
+            measured,
             plan_sha256: analysis.plan_sha256.clone(),
             evidence,
             floors,
@@ -153,9 +157,11 @@ impl Occasion {
         let sound = |one: &OneFloor| {
             let pairs = one.pairs as usize;
             one.floor.is_finite()
-                && one.half_width > 0.0
+                && one.half_width >= LEAST_WIDTH
                 && one.floor >= one.half_width
+                && one.sd_log > 0.0
                 && one.sd_log.is_finite()
+                && (one.metric.scale() == Scale::Difference || one.floor < LARGEST_FLOOR)
                 && (MIN_PAIRS..=MAX_PAIRS).contains(&pairs)
         };
         self.schema == SCHEMA && self.check == self.checked() && self.floors.iter().all(sound)
@@ -232,7 +238,8 @@ fn unnamed(program: &mut ProgramSpec) {
     program.build.clear();
 }
 
-/// Writes what a campaign showed; what is there of it already stays.
+/// Writes what a campaign showed, whole or not at all; what is there of it already stays, unless it does
+/// not hold together, as after a full disk.
 ///
 /// # Errors
 ///
@@ -243,18 +250,23 @@ pub fn keep(root: &Path, occasion: &Occasion) -> Result<(), Failure> {
     };
     let folder = root.join(FOLDER).join(class);
     let path = folder.join(name);
+    if one(&path).is_some() {
+        return Ok(());
+    }
+    let part = path.with_extension("part");
     let written = root::make(root)
         .and_then(|()| fs::create_dir_all(&folder))
-        .and_then(
-            |()| match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(mut file) => file
-                    .write_all(&pretty(occasion))
-                    .and_then(|()| file.sync_all()),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-                Err(error) => Err(error),
-            },
-        );
-    written.map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))
+        .and_then(|()| File::create(&part))
+        .and_then(|mut file| {
+            file.write_all(&pretty(occasion))?;
+            file.sync_all()?;
+            fs::rename(&part, &path)
+        });
+    written.map_err(|error| {
+        // Whatever was written of it is of no use.
+        let _ = fs::remove_file(&part);
+        Failure::evidence(format!("{}: {error}", path.display()))
+    })
 }
 
 /// Reads the floors of a host class below the evidence root, or of all classes.
@@ -316,10 +328,10 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Whole days since it ended; none for a time that is no time, or is to come.
+/// Whole days since it was measured; none for a time that is no time, or is to come.
 fn age_days(occasion: &Occasion, now_ns: u64) -> Option<u32> {
-    let ended_ns = clock::from_rfc3339(&occasion.measured)?;
-    u32::try_from(now_ns.checked_sub(ended_ns)? / DAY_NS).ok()
+    let measured_ns = clock::from_rfc3339(&occasion.measured)?;
+    u32::try_from(now_ns.checked_sub(measured_ns)? / DAY_NS).ok()
 }
 
 /// The floor of every case of a campaign that has one, in a table of every case and arm: the larger of
@@ -461,7 +473,7 @@ mod tests {
         analysis.plan_sha256 = sha256(&spread.to_le_bytes());
         let ended_ns = NOW_NS - days_ago * DAY_NS;
         let evidence = Some("sample/x".into());
-        Occasion::of(&plan, &analysis, CLASS, ended_ns, evidence).unwrap()
+        Occasion::of(&plan, &analysis, CLASS, clock::rfc3339(ended_ns), evidence).unwrap()
     }
 
     #[test]
@@ -547,7 +559,7 @@ mod tests {
     fn the_file_says_what_the_reports_print() {
         let plan = aa();
         let analysis = finished(&plan, 3_000);
-        let occasion = Occasion::of(&plan, &analysis, CLASS, NOW_NS, None).unwrap();
+        let occasion = Occasion::of(&plan, &analysis, CLASS, clock::rfc3339(NOW_NS), None).unwrap();
         let one = analysis.comparisons.iter().find(|one| one.primary).unwrap();
         let kept = occasion
             .floors
@@ -589,7 +601,13 @@ mod tests {
     fn what_does_not_vary_leaves_no_floor() {
         let plan = aa();
         assert_eq!(
-            Occasion::of(&plan, &finished(&plan, 0), CLASS, NOW_NS, None),
+            Occasion::of(
+                &plan,
+                &finished(&plan, 0),
+                CLASS,
+                clock::rfc3339(NOW_NS),
+                None
+            ),
             None
         );
     }
@@ -703,6 +721,12 @@ mod tests {
         keep(root.path(), &better).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
 
+        // What a full disk left of it is no floor, and is written again.
+        fs::write(&path, "").unwrap();
+        keep(root.path(), &good).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(names(&folder).len(), 1, "nothing half written is left");
+
         fs::write(&path, text.replacen("\"pairs\": 6", "\"pairs\": 200", 1)).unwrap();
         fs::write(folder.join("notes.txt"), "hello").unwrap();
         let touched = read(root.path(), Some(CLASS), NOW_NS);
@@ -730,6 +754,9 @@ mod tests {
         for one in &mut analysis.comparisons {
             one.verdict = one.verdict.map(|_| Verdict::Invalid);
         }
-        assert_eq!(Occasion::of(&plan, &analysis, CLASS, NOW_NS, None), None);
+        assert_eq!(
+            Occasion::of(&plan, &analysis, CLASS, clock::rfc3339(NOW_NS), None),
+            None
+        );
     }
 }

@@ -172,6 +172,21 @@ impl Folder {
         Ok(())
     }
 
+    /// Takes the hashes away, so that it is not finished any more.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be removed (exit 4).
+    pub fn drop_sums(&self) -> Result<(), Failure> {
+        let path = self.path.join(SUMS);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::evidence(
+                format!("{} could not be removed: {error}", path.display()),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes a folder inside it, if it is not there.
     ///
     /// # Errors

@@ -215,13 +215,19 @@ pub fn unpack(path: &Path) -> Result<Unpacked, Failure> {
             .name(&entry.path_bytes(), kind, size)
             .map_err(refused)?;
         let to = folder.join(&name);
-        fs::create_dir_all(to.parent().unwrap_or(&folder)).map_err(cannot)?;
+        let parent = to.parent().unwrap_or(&folder);
+        fs::create_dir_all(parent).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                refused(format!("{name} lies in a file"))
+            }
+            _ => cannot(error),
+        })?;
         let mut out = OpenOptions::new()
             .write(true)
             .create_new(true)
             .open(&to)
             .map_err(|error| refused(format!("{name}: {error}")))?;
-        if io::copy(&mut entry, &mut out).map_err(broken)? != size {
+        if copy(&mut entry, &mut out, broken, cannot)? != size {
             return Err(refused(format!("{name} ends early")));
         }
     }
@@ -242,6 +248,27 @@ pub fn unpack(path: &Path) -> Result<Unpacked, Failure> {
         folder,
         _root: root,
     })
+}
+
+/// Bytes from an archive to a file, telling a damaged one from a full disk.
+fn copy(
+    from: &mut impl Read,
+    to: &mut impl Write,
+    damaged: impl Fn(io::Error) -> Failure,
+    cannot: impl Fn(io::Error) -> Failure,
+) -> Result<u64, Failure> {
+    let mut buffer = [0; 1 << 16];
+    let mut bytes = 0;
+    loop {
+        let read = match from.read(&mut buffer) {
+            Ok(0) => return Ok(bytes),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(damaged(error)),
+        };
+        to.write_all(&buffer[..read]).map_err(&cannot)?;
+        bytes += read as u64;
+    }
 }
 
 /// What was taken from an archive so far.

@@ -5,7 +5,7 @@
 //! that fails, for instance on a full disk, is cut back to the last whole line, so that rows
 //! already measured are kept.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 
@@ -42,12 +42,26 @@ pub struct Resumed {
     pub torn: Option<Vec<u8>>,
 }
 
+/// Locks the file for this process: two that add rows would break the chain.
+fn alone(file: &File, path: &Path) -> Result<(), Failure> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(Failure::host(format!(
+            "another process adds rows to {}; wait until it has ended",
+            path.display()
+        ))),
+        Err(TryLockError::Error(error)) => {
+            Err(Failure::evidence(format!("{}: {error}", path.display())))
+        }
+    }
+}
+
 impl Rows {
     /// Starts an empty chain in `folder` that hangs on the plan's hash.
     ///
     /// # Errors
     ///
-    /// The file exists or cannot be made.
+    /// The file exists or cannot be made (exit 4).
     pub fn create(folder: &Path, plan_sha256: &str) -> Result<Self, Failure> {
         let path = folder.join(FILE);
         let file = OpenOptions::new()
@@ -56,6 +70,7 @@ impl Rows {
             .open(&path)
             .and_then(|file| File::open(folder)?.sync_all().map(|()| file))
             .map_err(|error| Failure::evidence(format!("{}: {error}", path.display())))?;
+        alone(&file, &path)?;
         Ok(Self {
             file,
             head: plan_sha256.to_owned(),
@@ -70,7 +85,8 @@ impl Rows {
     ///
     /// # Errors
     ///
-    /// The file cannot be read; or, exit 5, a row before the last is broken.
+    /// The file cannot be read (exit 4); a row before the last is broken (exit 5); another process adds rows
+    /// to it (exit 3).
     pub fn resume(folder: &Path, plan_sha256: &str) -> Result<Resumed, Failure> {
         let path = folder.join(FILE);
         let broken = |error: io::Error| Failure::evidence(format!("{}: {error}", path.display()));
@@ -79,6 +95,7 @@ impl Rows {
             .append(true)
             .open(&path)
             .map_err(broken)?;
+        alone(&file, &path)?;
         let mut chain = Chain::new(BufReader::new(&file), plan_sha256);
         let mut records = Vec::new();
         let unreadable = loop {

@@ -97,9 +97,13 @@ pub fn verify(folder: &Folder) -> Result<Verified, Failure> {
     campaign::plan::check(&evidence.plan)?;
     check_rehearsal(folder, &evidence.plan)?;
     replay::check(&evidence.plan, &evidence.records)?;
-    check_sessions(folder, evidence.records.len() as u64)?;
+    Environment::read(folder)?.check(evidence.records.len() as u64)?;
     let ledgers = check_ledgers(&evidence)?;
     if let Next::Run { planned, .. } = next(&evidence.plan, &evidence.records) {
+        // What was judged and then lost rows is edited and not interrupted.
+        if folder.path().join(SUMS).exists() {
+            check_sums(folder)?;
+        }
         return Err(Failure::evidence(format!(
             "{} rows are consistent, but pair {} (the first is 0) has not \
              run; wiretrial run --resume {}",
@@ -173,22 +177,6 @@ fn check_ledgers(evidence: &Evidence) -> Result<usize, Failure> {
         checked += 1;
     }
     Ok(checked)
-}
-
-/// Sessions begin with the rows there were.
-fn check_sessions(folder: &Folder, rows: u64) -> Result<(), Failure> {
-    let before: Vec<u64> = Environment::read(folder)?
-        .sessions
-        .iter()
-        .map(|session| session.rows_before)
-        .collect();
-    let ordered = before.first() == Some(&0) && before.is_sorted();
-    if ordered && before.last().is_some_and(|last| *last <= rows) {
-        return Ok(());
-    }
-    Err(Failure::mismatch(format!(
-        "environment.json: sessions began with {before:?} rows of {rows}"
-    )))
 }
 
 /// The rehearsal hangs on a plan of its own, of the same campaign, programs and seed.
@@ -281,7 +269,8 @@ fn check_names(folder: &Folder, reports: &[(String, String)]) -> Result<(), Fail
     };
     match folder.files()?.into_iter().find(|name| !known(name)) {
         Some(name) => Err(Failure::mismatch(format!(
-            "{name} is no file that a campaign writes"
+            "{} is no file that a campaign writes",
+            quote(&name)
         ))),
         None => Ok(()),
     }
@@ -315,6 +304,29 @@ fn listed(folder: &Folder, there: &[String]) -> Result<Vec<(String, String)>, Fa
     sums.lines().map(entry).collect()
 }
 
+/// One file by its hash.
+///
+/// # Errors
+///
+/// Exit 5: the file, and both hashes, or it is not listed.
+pub fn check_sum(folder: &Folder, name: &str) -> Result<(), Failure> {
+    let listed = listed(folder, &folder.files()?)?;
+    match listed.iter().find(|(_, listed)| listed == name) {
+        Some((hash, _)) => hashed(folder, name, hash),
+        None => Err(Failure::mismatch(format!("{name} is not in {SUMS}"))),
+    }
+}
+
+fn hashed(folder: &Folder, name: &str, hash: &str) -> Result<(), Failure> {
+    let found = folder.sha256(name)?;
+    if found == *hash {
+        return Ok(());
+    }
+    Err(Failure::mismatch(format!(
+        "{name} has SHA-256 {found}, {SUMS} says {hash}"
+    )))
+}
+
 /// Every file by its hash, all of them and no others, in order.
 ///
 /// # Errors
@@ -324,12 +336,7 @@ pub fn check_sums(folder: &Folder) -> Result<usize, Failure> {
     let there = folder.files()?;
     let listed = listed(folder, &there)?;
     for (hash, name) in &listed {
-        let found = folder.sha256(name)?;
-        if found != *hash {
-            return Err(Failure::mismatch(format!(
-                "{name} has SHA-256 {found}, {SUMS} says {hash}"
-            )));
-        }
+        hashed(folder, name, hash)?;
     }
     let is_listed = |name: &String| listed.iter().any(|(_, listed)| listed == name);
     if let Some(name) = there.iter().find(|name| !is_listed(name)) {

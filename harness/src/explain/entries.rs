@@ -544,7 +544,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "other programs used less than 2.5 % of a CPU during the trial",
         "the agent: CPU time of all other tasks from schedstat; kernel threads are not in it",
         "a build, an update, a browser or a neighbour on the same host",
-        "stop it, or measure at a quiet hour; the pair is replaced",
+        "stop it, or measure at a quiet hour; the pair is replaced; --set design.foreign-cpu=P% allows more, and the evidence is exploratory then",
     ),
     entry(
         Guard,
@@ -968,7 +968,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "more pairs of this case were voided than may be replaced; nothing more of it was run, and the other cases went on",
         "the harness, against the cap in the plan",
         "a host that is never quiet, or a rate at its limit",
-        "read which guard voided them",
+        "read which guard voided them; stop what disturbs, or in a new campaign allow more with --set design.replacements=N or --set design.foreign-cpu=P%",
     ),
     entry(
         Reason,

@@ -137,7 +137,7 @@ pub(super) const TERMS: &[(&str, &str)] = &[
     ("verdict", "what the sealed rule says of the evidence"),
     (
         "margin",
-        "the effect worth acting on and the width of \"the same\", a ratio or a number in the unit of a difference, declared before the data",
+        "the effect worth acting on and the width of \"the same\", declared before the data: of a ratio a factor either way (3 %: below 1/1.03, -2.9 %, or above 1.03), of a difference a number in its unit",
     ),
     (
         "decision interval",

@@ -44,6 +44,8 @@ pub struct Setting<'a> {
     pub interrupt: Interrupt,
     /// The lock of this host, if it is held already.
     pub lock: Option<HostLock>,
+    /// Where a line goes for whoever waits.
+    pub say: fn(&str),
 }
 
 /// This host, locked for one campaign, with an agent that holds its namespaces. All of it vanishes
@@ -61,6 +63,7 @@ pub struct LocalHost {
     sending: Option<Arc<Namespaces>>,
     interrupt: Interrupt,
     window: Option<Window>,
+    say: fn(&str),
     _lock: HostLock,
 }
 
@@ -114,6 +117,7 @@ impl LocalHost {
             notes,
             interrupt: setting.interrupt.clone(),
             window: None,
+            say: setting.say,
             _lock: lock,
         })
     }
@@ -241,6 +245,13 @@ impl Host for LocalHost {
             cpus,
             || TaskTimes::read(&ours),
             |time| self.interrupt.sleep(time),
+            |used| {
+                (self.say)(&format!(
+                    "  waiting until other programs use less than {:.1} % of a CPU; they use {:.0} %",
+                    cpus * 100.0,
+                    used * 100.0
+                ));
+            },
         )
     }
 

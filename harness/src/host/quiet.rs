@@ -11,9 +11,12 @@ const WINDOW: Duration = Duration::from_millis(250);
 /// Longest wait, ns.
 const LIMIT_NS: u64 = 40_000_000_000;
 
+/// A wait that lasts so long is told, ns.
+const TOLD_NS: u64 = 5_000_000_000;
+
 /// Watches window after window until one is quiet, with less than `cpus` used, or the limit has
 /// passed. The first one lasts as long as `rest` where that is longer. The CPUs used in the last
-/// one, or `None` when that cannot be told.
+/// one, or `None` when that cannot be told. A long wait is told once, with the CPUs used then.
 ///
 /// # Errors
 ///
@@ -23,10 +26,19 @@ pub(super) fn wait(
     cpus: f64,
     mut read: impl FnMut() -> Option<TaskTimes>,
     mut pause: impl FnMut(Duration) -> Result<(), Failure>,
+    tell: impl FnOnce(f64),
 ) -> Result<Option<f64>, Failure> {
+    let mut tell = Some(tell);
     let mut before = read();
     let limit_ns = before.as_ref().map_or(0, |first| first.at_ns + LIMIT_NS);
     let mut window = rest.max(WINDOW);
+    let rested_ns = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX);
+    let told_ns = before.as_ref().map_or(0, |first| {
+        first
+            .at_ns
+            .saturating_add(rested_ns)
+            .saturating_add(TOLD_NS)
+    });
     loop {
         pause(window)?;
         window = WINDOW;
@@ -36,6 +48,11 @@ pub(super) fn wait(
         let used = now.cpus_since(&earlier);
         if used.is_none_or(|used| used < cpus) || now.at_ns >= limit_ns {
             return Ok(used);
+        }
+        if now.at_ns >= told_ns
+            && let Some((tell, used)) = tell.take().zip(used)
+        {
+            tell(used);
         }
         before = Some(now);
     }
@@ -47,6 +64,13 @@ mod tests {
 
     /// Waits where one other task used `used` ns in each window; beyond the list nothing more.
     fn wait_for(used: &[u64]) -> (Result<Option<f64>, Failure>, u32) {
+        let mut told = 0;
+        let (result, pauses) = wait_telling(used, &mut told);
+        assert_eq!(told, u32::from(pauses > 21), "after five seconds, once");
+        (result, pauses)
+    }
+
+    fn wait_telling(used: &[u64], told: &mut u32) -> (Result<Option<f64>, Failure>, u32) {
         let window_ns = u64::try_from(WINDOW.as_nanos()).unwrap();
         let (mut at_ns, mut total) = (7, 0);
         let mut used = used.iter().copied();
@@ -64,6 +88,7 @@ mod tests {
                 pauses += 1;
                 Ok(())
             },
+            |_| *told += 1,
         );
         (result, pauses)
     }
@@ -91,6 +116,7 @@ mod tests {
                 pauses.push(time);
                 Ok(())
             },
+            |_| (),
         );
         assert_eq!(waited, Ok(Some(1.0)));
         assert_eq!(pauses, [rest]);
@@ -104,8 +130,14 @@ mod tests {
     #[test]
     fn unknown_use_and_signals_end_the_wait() {
         let rest = Duration::ZERO;
-        assert_eq!(wait(rest, 0.025, || None, |_| Ok(())), Ok(None));
-        let signal = wait(rest, 0.025, || None, |_| Err(Failure::interrupted()));
+        assert_eq!(wait(rest, 0.025, || None, |_| Ok(()), |_| ()), Ok(None));
+        let signal = wait(
+            rest,
+            0.025,
+            || None,
+            |_| Err(Failure::interrupted()),
+            |_| (),
+        );
         assert_eq!(signal, Err(Failure::interrupted()));
     }
 }

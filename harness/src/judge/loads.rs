@@ -13,7 +13,7 @@ use wiretrial_stats::proportion;
 use wiretrial_stats::rank::median;
 
 use self::totals::Totals;
-use super::{CaseRows, float, words};
+use super::{CaseRows, float, summed, words};
 use crate::trial::guards::relative_difference;
 
 /// Lost or delivered counts that differ by more than this are another amount of work.
@@ -74,11 +74,20 @@ pub(super) fn coupled_limit(plan: &Plan, case: &CaseRows<'_>) -> bool {
         return true;
     };
     let [low, high] = plan.rule.offered;
-    let off = (0..case.arms.len()).any(|arm| {
+    let middles = offered_middles(case);
+    let known = middles.len() == case.arms.len();
+    let off = middles.iter().any(|ratio| !(low..=high).contains(ratio));
+    !known || off || apart > plan.rule.pair_offered
+}
+
+/// Offered over intended load in the middle trial of each arm where that is known.
+pub(super) fn offered_middles(case: &CaseRows<'_>) -> Vec<f64> {
+    let arms = 0..case.arms.len();
+    arms.filter_map(|arm| {
         let ratios: Vec<f64> = case.of_arm(arm).filter_map(offered_ratio).collect();
-        median(&ratios).is_none_or(|ratio| !(low..=high).contains(&ratio))
-    });
-    off || apart > plan.rule.pair_offered
+        median(&ratios)
+    })
+    .collect()
 }
 
 /// How far an offered load may lie from the intended one, as a ratio: what the guards of a paired
@@ -256,20 +265,20 @@ fn time_blocks(row: &TrialRecord) -> Vec<(u64, u64)> {
 
 fn offered(rows: &[&TrialRecord]) -> Option<f64> {
     let tallies: Vec<_> = rows.iter().filter_map(|row| row.tally()).collect();
-    let accepted: u64 = tallies.iter().map(|tally| tally.accepted).sum();
-    let sending: u64 = tallies.iter().map(|tally| tally.sending_ns).sum();
+    let accepted = summed(tallies.iter().map(|tally| tally.accepted));
+    let sending = summed(tallies.iter().map(|tally| tally.sending_ns));
     (sending > 0).then(|| round12(float(accepted) * 1e9 / float(sending)))
 }
 
 /// Unique over first to last consumption, over all trials.
 fn delivered(rows: &[&TrialRecord]) -> Option<f64> {
     let reports: Vec<_> = rows.iter().filter_map(|row| row.receiver()).collect();
-    let unique: u64 = reports.iter().map(|report| report.copies.unique).sum();
+    let unique = summed(reports.iter().map(|report| report.copies.unique));
     let spans: Option<Vec<u64>> = reports
         .iter()
         .map(|report| report.last_ns?.checked_sub(report.first_ns?))
         .collect();
-    let span: u64 = spans?.iter().sum();
+    let span = summed(spans?.into_iter());
     (span > 0).then(|| round12(float(unique) * 1e9 / float(span)))
 }
 
@@ -302,7 +311,7 @@ fn add(one: Share, other: Share) -> Share {
         Share::Range { min, max } => (min, max),
     };
     let ((a, b), (c, d)) = (ends(one), ends(other));
-    let (min, max) = (a + c, b + d);
+    let (min, max) = (a.saturating_add(c), b.saturating_add(d));
     if min == max {
         Share::Count(min)
     } else {
@@ -325,7 +334,8 @@ fn flags(rows: &[&TrialRecord], low_information: bool) -> Vec<Flag> {
 
 /// Unknown in one trial is unknown in the sum.
 fn sum(rows: &[&TrialRecord], count: impl Fn(&TrialRecord) -> Option<u64>) -> Option<u64> {
-    rows.iter().map(|row| count(row)).sum()
+    let counts: Option<Vec<u64>> = rows.iter().map(|row| count(row)).collect();
+    Some(summed(counts?.into_iter()))
 }
 
 fn verdict(verdict: loss::LoadVerdict) -> LoadVerdict {

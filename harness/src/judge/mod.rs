@@ -169,6 +169,11 @@ pub(crate) fn float(value: u64) -> f64 {
     value as f64
 }
 
+/// Counts of several trials together; hostile ones end at the largest number.
+fn summed(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
 fn conditions(plan: &Plan, rows: &[TrialRecord], identity: &Identity) -> Conditions {
     let pairs = by_pair(rows);
     let done = pairs.values().filter(|rows| counts(rows)).count() as u64;

@@ -5,7 +5,7 @@ use wiretrial_contract::plan::Plan;
 use wiretrial_contract::record::{GuardName, Ledger, TrialRecord};
 use wiretrial_stats::rank::median;
 
-use super::{CaseRows, loads, work};
+use super::{CaseRows, loads, summed, work};
 
 /// The identities of all counted trials, then the guards of all trials, then how equal the arms'
 /// loads were.
@@ -18,6 +18,7 @@ pub(super) fn checks(plan: &Plan, cases: &[CaseRows<'_>], rows: &[TrialRecord]) 
     let mut checks = vec![sets(&ledgers), copies(&ledgers), ring(&ledgers)];
     checks.extend(GuardName::ALL.iter().filter_map(|name| guard(*name, rows)));
     checks.extend(members(plan, cases));
+    checks.extend(offered(plan, cases));
     checks.push(delivered(cases));
     checks.push(work_done(plan, cases));
     // What no trial was there for was not checked.
@@ -27,7 +28,7 @@ pub(super) fn checks(plan: &Plan, cases: &[CaseRows<'_>], rows: &[TrialRecord]) 
 
 fn sets(ledgers: &[&Ledger]) -> Check {
     let unique = total(ledgers, |l| l.unique);
-    let lost: i64 = ledgers.iter().map(|ledger| ledger.lost).sum();
+    let lost = signed(ledgers.iter().map(|ledger| ledger.lost));
     Check {
         name: "accepted = unique + lost".into(),
         left: total(ledgers, |l| l.accepted).to_string(),
@@ -41,8 +42,8 @@ fn sets(ledgers: &[&Ledger]) -> Check {
 }
 
 fn copies(ledgers: &[&Ledger]) -> Check {
-    let dropped = total(ledgers, |l| l.dropped.values().flatten().sum());
-    let unexplained: i64 = ledgers.iter().map(|ledger| ledger.unexplained).sum();
+    let dropped = total(ledgers, |l| summed(l.dropped.values().flatten().copied()));
+    let unexplained = signed(ledgers.iter().map(|ledger| ledger.unexplained));
     let sizes = ledgers
         .iter()
         .map(|ledger| ledger.unexplained.unsigned_abs());
@@ -64,9 +65,9 @@ fn ring(ledgers: &[&Ledger]) -> Check {
         .iter()
         .filter_map(|ledger| ledger.ring_check)
         .collect();
-    let received: u64 = checks.iter().map(|check| check.received).sum();
-    let delivered: u64 = checks.iter().map(|check| check.delivered).sum();
-    let dropped: u64 = checks.iter().map(|check| check.dropped).sum();
+    let received = summed(checks.iter().map(|check| check.received));
+    let delivered = summed(checks.iter().map(|check| check.delivered));
+    let dropped = summed(checks.iter().map(|check| check.dropped));
     Check {
         name: "ps_recv = delivered + ps_drop".into(),
         left: received.to_string(),
@@ -97,19 +98,45 @@ fn guard(name: GuardName, rows: &[TrialRecord]) -> Option<Check> {
 /// The members' offered loads: a guard elsewhere, a limit on the comparison where the sender does
 /// the receive work.
 fn members(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<Check> {
-    if !plan.campaign.topology.coupled() {
-        return None;
-    }
-    let apart: Vec<f64> = cases.iter().flat_map(loads::members_apart).collect();
-    let largest = apart.iter().copied().max_by(f64::total_cmp)?;
-    let middle = median(&apart)?;
+    let middle = |case: &CaseRows<'_>| median(&loads::members_apart(case));
+    let (worst, name) = of_coupled(plan, cases)
+        .filter_map(|case| Some((middle(case)?, case.case.name.as_str())))
+        .max_by(|one, other| one.0.total_cmp(&other.0))?;
     Some(Check {
-        name: "members' offered loads apart, middle pair".into(),
-        left: format!("{:.3} % (largest {:.3} %)", middle * 100.0, largest * 100.0),
+        name: "members' offered loads apart, middle pair of a case".into(),
+        left: format!("{:.3} % (worst case {name})", worst * 100.0),
         right: format!("at most {:.1} %", plan.rule.pair_offered * 100.0),
-        holds: !cases.iter().any(|case| loads::coupled_limit(plan, case)),
+        holds: worst <= plan.rule.pair_offered,
         trials: cases.iter().map(CaseRows::trials).sum(),
     })
+}
+
+/// The offered loads beside the intended ones, likewise.
+fn offered(plan: &Plan, cases: &[CaseRows<'_>]) -> Option<Check> {
+    let off = |ratio: f64| (ratio - 1.0).abs();
+    let (worst, name) = of_coupled(plan, cases)
+        .flat_map(|case| {
+            let middles = loads::offered_middles(case).into_iter();
+            middles.map(|ratio| (ratio, case.case.name.as_str()))
+        })
+        .max_by(|one, other| off(one.0).total_cmp(&off(other.0)))?;
+    let [low, high] = plan.rule.offered;
+    Some(Check {
+        name: "offered of intended load, middle trial of an arm".into(),
+        left: format!("{:.2} % (worst case {name})", worst * 100.0),
+        right: format!("{:.0} % to {:.0} %", low * 100.0, high * 100.0),
+        holds: (low..=high).contains(&worst),
+        trials: cases.iter().map(CaseRows::trials).sum(),
+    })
+}
+
+/// The cases in which the sender does the receive work.
+fn of_coupled<'a, 'b>(
+    plan: &Plan,
+    cases: &'a [CaseRows<'b>],
+) -> impl Iterator<Item = &'a CaseRows<'b>> {
+    let coupled = plan.campaign.topology.coupled();
+    cases.iter().filter(move |_| coupled)
 }
 
 /// The arms' delivered datagrams: what they were compared on.
@@ -173,6 +200,10 @@ fn work_done(plan: &Plan, cases: &[CaseRows<'_>]) -> Check {
     }
 }
 
+fn signed(counts: impl Iterator<Item = i64>) -> i64 {
+    counts.fold(0, i64::saturating_add)
+}
+
 fn total(ledgers: &[&Ledger], count: impl Fn(&Ledger) -> u64) -> u64 {
-    ledgers.iter().map(|ledger| count(ledger)).sum()
+    summed(ledgers.iter().map(|ledger| count(ledger)))
 }

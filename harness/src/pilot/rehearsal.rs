@@ -170,7 +170,11 @@ fn offered(plan: &Plan, row: &TrialRecord) -> Result<(), Failure> {
             "other programs used {:.0} % of a CPU; stop them, see wiretrial doctor",
             cpus * 100.0
         ),
-        _ => "lower traffic.rate-pps, or raise traffic.batch".into(),
+        Some(cpus) => format!(
+            "lower traffic.rate-pps, or raise traffic.batch; other programs used {:.0} % of a CPU",
+            cpus * 100.0
+        ),
+        None => "lower traffic.rate-pps, or raise traffic.batch".into(),
     };
     Err(Failure::host(format!(
         "rehearsal of case {}: {} was offered {pps:.0} of {} pps; {advice}",

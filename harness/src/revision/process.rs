@@ -88,7 +88,7 @@ pub(super) fn run(
     let (out, writer) = io::pipe()?;
     let mut pipes = vec![(Stream::Out, out)];
     command.process_group(0).stdout(writer.try_clone()?);
-    // A harness that is killed leaves no build behind.
+    // A harness that is killed takes the first process of a build with it, not what that started.
     sys::end_with_parent(&mut command);
     match streams {
         Streams::Together => command.stderr(writer),

@@ -52,6 +52,8 @@ pub struct Options {
     pub lock: Option<HostLock>,
     /// The how-manyth attempt of its job a CI system says this is.
     pub ci_attempt: Option<u32>,
+    /// Where a line goes for whoever waits.
+    pub say: fn(&str),
 }
 
 /// What a session is to run.
@@ -210,6 +212,7 @@ impl Session {
             interrupt: options.interrupt.clone(),
             lock: options.lock.clone(),
             ci_attempt: options.ci_attempt,
+            say: options.say,
         };
         let root = Path::new(ROOT);
         let found = executables::find_again(&options.named, &plan, root)?;
@@ -368,11 +371,15 @@ impl Session {
         }
         let root = Path::new(ROOT);
         let below = self.folder.path().strip_prefix(root).ok();
+        let environment = Environment::read(&self.folder)?;
+        let Some(measured) = environment.last_that_ran(self.records.len() as u64) else {
+            return Ok(());
+        };
         let occasion = floors::Occasion::of(
             &self.plan,
             analysis,
             &self.class.sha256,
-            clock::realtime_ns(),
+            measured.began.clone(),
             below.map(|path| path.to_string_lossy().into_owned()),
         );
         occasion.map_or(Ok(()), |occasion| floors::keep(root, &occasion))

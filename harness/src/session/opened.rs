@@ -43,6 +43,7 @@ impl Opened {
             receive_cpu: campaign.topology.receive_cpu,
             interrupt: options.interrupt.clone(),
             lock: options.lock.clone(),
+            say: options.say,
         })?;
         let libpcap = host.libpcap_of(&found.receiver)?;
         let nic = host.nic();

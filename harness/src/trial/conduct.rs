@@ -14,12 +14,13 @@ use wiretrial_contract::control::{
 use wiretrial_contract::failure::Failure;
 use wiretrial_contract::plan::{Measured, Traffic};
 use wiretrial_contract::record::{Delivery, Step};
-use wiretrial_contract::stamp::Form;
+use wiretrial_contract::stamp::{Class, Form};
 use wiretrial_contract::units::FrameSize;
 
 use super::count;
 use super::member::{Broken, Member, Shared};
 use super::pair::PairRun;
+use super::plausible;
 use super::setting::{Job, Setting};
 use crate::campaign::slices;
 use crate::host::{Host, Launch, Process};
@@ -113,7 +114,7 @@ impl<'a> Run<'a> {
         self.arm(host)?;
         let done = self.send()?;
         self.drain(host, &done)?;
-        self.report()
+        self.report(host)
     }
 
     fn launch(&mut self, host: &mut dyn Host) -> Result<(), Failure> {
@@ -266,25 +267,46 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn report(&mut self) -> Result<(), Failure> {
+    fn report(&mut self, host: &mut dyn Host) -> Result<(), Failure> {
         self.step = Step::Report;
-        match self.generator_mut().receive(REPORT_LIMIT)? {
-            FromChild::GeneratorReport(report) => self.shared.generator = Some(*report),
+        let report = match self.generator_mut().receive(REPORT_LIMIT)? {
+            FromChild::GeneratorReport(report) => *report,
             other => return Err(unexpected("generator", &other)),
-        }
+        };
+        let launched_ns = self.members.iter().map(|member| member.started_ns).min();
+        let since = |launched_ns: u64, now_ns: u64| now_ns.saturating_sub(launched_ns);
+        let wall_ns = since(launched_ns.unwrap_or(0), host.now_ns());
+        let senders = self.setting.live(self.job).traffic.senders;
+        plausible::generator(&self.groups, &report, senders, wall_ns)
+            .map_err(|what| Failure::evidence(format!("generator {what}")))?;
+        self.shared.generator = Some(report);
         for i in 0..self.members.len() {
-            match self.hear(i, REPORT_LIMIT)? {
-                FromChild::ReceiverReport(report) => {
-                    self.members[i].delivery = Some(Delivery::Sequences(report));
-                }
-                FromChild::CountReport(report) => {
-                    self.members[i].delivery = Some(Delivery::Count(report));
-                }
+            let delivery = match self.hear(i, REPORT_LIMIT)? {
+                FromChild::ReceiverReport(report) => Delivery::Sequences(report),
+                FromChild::CountReport(report) => Delivery::Count(report),
                 other => return Err(self.unexpected(i, &other)),
-            }
+            };
+            let member = &self.members[i];
+            let cpus = member.ready.as_ref().map_or(1, |ready| ready.cpus.len());
+            let planned = self.planned(member.arm);
+            let wall_ns = since(member.started_ns, host.now_ns());
+            plausible::receiver(&delivery, planned, cpus, wall_ns)
+                .map_err(|what| Failure::evidence(format!("{} {what}", member.name())))?;
+            self.members[i].delivery = Some(delivery);
         }
         self.speaking_to = None;
         Ok(())
+    }
+
+    /// Counted datagrams that are sent to an arm.
+    fn planned(&self, arm: usize) -> u64 {
+        let name = self.setting.group_name(arm);
+        let of_arm = self.groups.iter().filter(|group| group.name == name);
+        let slices = of_arm.flat_map(|group| &group.slices);
+        slices
+            .filter(|slice| slice.class == Class::Counted)
+            .map(|slice| slice.packets)
+            .sum()
     }
 
     /// Fails when a receiver has said something that nobody asked for.

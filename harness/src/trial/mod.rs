@@ -11,6 +11,7 @@ pub mod next;
 pub mod pair;
 pub mod pairs;
 pub mod passes;
+pub(crate) mod plausible;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod setting;

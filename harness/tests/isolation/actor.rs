@@ -105,6 +105,7 @@ pub(super) fn open((topology, receive_cpu): Asked) -> Result<LocalHost, Failure>
             receive_cpu,
             interrupt: Interrupt::default(),
             lock: None,
+            say: |_| (),
         })
     })
 }

@@ -21,7 +21,7 @@ pub(super) fn clause(loads: &[Load]) -> String {
         return format!("packet counts do not add up in {}", which(&invalid, loads));
     }
     if loads.iter().any(|load| load.accepted == 0) {
-        return "no packet was accepted in some load".into();
+        return "no trial counts in some load, so no packets do".into();
     }
     if loads.iter().all(Load::loss_unknown) {
         return "how many packets were lost is not told".into();

@@ -92,7 +92,11 @@ pub(crate) fn change_decimals(comparison: &Comparison) -> usize {
         Scale::Ratio => (hi - lo) * 50.0,
         Scale::Difference => (hi - lo) / 2.0,
     };
-    let least = number::decimals(half_width).max(usize::from(half_width < 10.0));
+    let digits = match comparison.scale {
+        Scale::Ratio => number::decimals(half_width).min(4),
+        Scale::Difference => number::decimals(half_width),
+    };
+    let least = digits.max(usize::from(half_width < 10.0));
     let shows = |digits: &usize| {
         [lo, hi].iter().all(|end| {
             let (effect, text) = match comparison.scale {

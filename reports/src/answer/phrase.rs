@@ -71,6 +71,10 @@ impl<'a> Phrase<'a> {
     /// What follows from one comparison.
     pub(super) fn verdict(&self, claim: Claim, comparison: &Comparison) -> String {
         match (claim, self.margin_text()) {
+            // A margin of a ratio is a factor either way: 3 % below is 2.9 %.
+            (Claim::BetterBeyond, Some(margin)) if self.scale == Scale::Ratio => {
+                format!("better, beyond the margin of {margin}")
+            }
             (Claim::BetterBeyond, Some(margin)) => format!("better by more than {margin}"),
             (Claim::WorseBeyond, Some(margin)) => format!("worse by more than {margin}"),
             (Claim::Better | Claim::Worse, Some(margin)) if is_capped(comparison) => format!(
