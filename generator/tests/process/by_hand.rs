@@ -48,7 +48,12 @@ fn every_packet_is_sent_and_reported() {
         free_ports(4)
     ));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(stderr(&output), "");
+    // A stall of the host may have shifted so short a schedule, and that is said.
+    let said = stderr(&output);
+    assert!(
+        said.is_empty() || (said.starts_with("sent ") && said.ends_with(" was the limit")),
+        "{said}"
+    );
     let (prepare, ready, report) = document(&output);
     assert_eq!((prepare.senders, prepare.batch, ready.batch), (1, 1, 1));
     assert_eq!(prepare.form, Form::Compact);
