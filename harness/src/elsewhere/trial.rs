@@ -59,7 +59,8 @@ pub struct Judged {
 ///
 /// # Errors
 ///
-/// Exit 2: a file is missing, no such report, one that contradicts itself, of another version, the other's, or of another trial.
+/// Exit 2: a file is missing, no such report, one that contradicts itself, of another version, the other's,
+/// or of another trial.
 pub fn judge(generator: &Path, receiver: &Path) -> Result<Judged, Failure> {
     let sent: Sent = read(generator, GENERATOR)?;
     let seen: Seen = read(receiver, RECEIVER)?;

@@ -118,7 +118,7 @@ pub enum LoadReason {
     InvalidTrial,
     /// Some blocks were counted, too few or without all packets.
     MissingBlocks,
-    /// Offered outside 99-101 % of intended.
+    /// Offered further from intended than the plan tolerates: 5 % in paired campaigns, 1 % by hand.
     OfferedOffTarget,
     /// A back-to-back run over its bound.
     BurstExceeded,
